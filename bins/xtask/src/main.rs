@@ -1,1 +1,169 @@
-fn main(){}
+//! `cargo xtask …`: the commands of this repository. The justfile and `.ci/run` call these, so that
+//! there is one place that knows how something is run.
+#![expect(clippy::print_stdout, reason = "a command line tool; what it prints is its result")]
+
+mod cargo;
+mod prerequisite;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+use crate::cargo::{Cargo, Elapsed};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The commands of this repository")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what is missing, compile, then run every test of the workspace.
+    Test(TestArgs),
+    /// Run one of the long demonstrations, in release mode.
+    #[command(subcommand)]
+    Show(Demonstration),
+    /// Regenerate docs/protocol.schema.json from the wire types.
+    Schema,
+    /// Check the repository rules (arrows between crates, sources, documents).
+    Tidy,
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Arguments for `cargo test`, such as a filter or `--test NAME`; after `--` those for the test
+    /// binaries, such as `--nocapture`.
+    #[arg(allow_hyphen_values = true, value_name = "ARG")]
+    cargo: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum Demonstration {
+    /// Kill the gateway at random moments under chatting pairs, then compare every client's
+    /// acknowledgements with the tables.
+    Kill {
+        /// How often the gateway is killed.
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+        /// How many visitor and agent pairs chat meanwhile.
+        #[arg(long, default_value_t = 50)]
+        pairs: u32,
+    },
+    /// Hold idle authenticated connections and measure the memory of each.
+    Idle {
+        /// How many connections are held.
+        #[arg(long, default_value_t = 10_000)]
+        connections: u32,
+    },
+}
+
+fn main() -> Result<()> {
+    let (words, harness) = split_harness(std::env::args().collect());
+    match Cli::parse_from(words).command {
+        Command::Test(args) => test(&args.cargo, &harness),
+        Command::Show(demonstration) => show(&demonstration),
+        Command::Schema => {
+            Cargo::new(["test", "--workspace", "--test", "schema"])
+                .env("KEFU_UPDATE_SCHEMA", "1")
+                .run()?;
+            Ok(())
+        }
+        Command::Tidy => {
+            Cargo::new(["test", "--workspace", "--test", "tidy"]).run()?;
+            Ok(())
+        }
+    }
+}
+
+/// Splits what follows `--` off the `test` command. The parser cannot: where it lets arguments
+/// begin with a hyphen it takes `--` for one more of them, unless it comes first.
+fn split_harness(mut words: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let is_test = words.get(1).is_some_and(|command| command == "test");
+    match words.iter().position(|word| word == "--") {
+        Some(at) if is_test => {
+            let harness = words.split_off(at).split_off(1);
+            (words, harness)
+        }
+        _ => (words, Vec::new()),
+    }
+}
+
+/// The test command. Compiling is a step of its own, so that the time printed is the tests' alone.
+fn test(arguments: &[String], harness: &[String]) -> Result<()> {
+    prerequisite::install_missing()?;
+    let cargo = |step: &[&str]| {
+        Cargo::new(["test", "--workspace", "--no-fail-fast"]).args(step).args(arguments)
+    };
+    let Elapsed(compiling) = cargo(&["--no-run"]).run()?;
+    let Elapsed(running) = cargo(&[]).args(["--"]).args(harness).with_many_open_files().run()?;
+    println!("compiled in {}, tests ran in {}", seconds(compiling), seconds(running));
+    Ok(())
+}
+
+fn show(demonstration: &Demonstration) -> Result<()> {
+    let cargo = |name: &str| {
+        Cargo::new(["test", "--release", "--workspace", "--test", name, "--", "--nocapture"])
+            .with_many_open_files()
+    };
+    match demonstration {
+        Demonstration::Kill { rounds, pairs } => cargo("kill")
+            .env("KEFU_KILL_ROUNDS", rounds.to_string())
+            .env("KEFU_KILL_PAIRS", pairs.to_string())
+            .run()?,
+        Demonstration::Idle { connections } => {
+            cargo("idle").env("KEFU_IDLE_CONNECTIONS", connections.to_string()).run()?
+        }
+    };
+    Ok(())
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test_args(line: &[&str]) -> (Vec<String>, Vec<String>) {
+        let words = ["xtask", "test"].iter().chain(line).map(|word| (*word).to_owned());
+        let (words, harness) = split_harness(words.collect());
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Test(args) => (args.cargo, harness),
+            _ => panic!("not the test command"),
+        }
+    }
+
+    #[test]
+    fn extra_arguments_reach_cargo_and_the_harness() {
+        let (cargo, harness) = test_args(&["--test", "kill", "--", "--nocapture", "filter"]);
+        assert_eq!(cargo, ["--test", "kill"]);
+        assert_eq!(harness, ["--nocapture", "filter"]);
+    }
+
+    #[test]
+    fn the_harness_can_be_addressed_alone() {
+        let (cargo, harness) = test_args(&["--", "--nocapture"]);
+        assert!(cargo.is_empty());
+        assert_eq!(harness, ["--nocapture"]);
+        let (cargo, harness) = test_args(&["filter"]);
+        assert_eq!(cargo, ["filter"]);
+        assert!(harness.is_empty());
+    }
+
+    #[test]
+    fn the_long_demonstrations_have_the_promised_size() {
+        let parse = |name| Cli::try_parse_from(["xtask", "show", name]).unwrap().command;
+        assert!(matches!(
+            parse("kill"),
+            Command::Show(Demonstration::Kill { rounds: 20, pairs: 50 })
+        ));
+        assert!(matches!(
+            parse("idle"),
+            Command::Show(Demonstration::Idle { connections: 10_000 })
+        ));
+    }
+}
