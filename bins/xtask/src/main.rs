@@ -1,10 +1,15 @@
 //! `cargo xtask …`: the commands of this repository. The justfile and `.ci/run` call these, so that
 //! there is one place that knows how something is run.
-#![expect(clippy::print_stdout, reason = "a command line tool; what it prints is its result")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool; what it prints is its result"
+)]
 
 mod cargo;
 mod prerequisite;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -60,7 +65,18 @@ enum Demonstration {
     },
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Not returned from `main`: with RUST_BACKTRACE set a backtrace would bury the message.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let (words, harness) = split_harness(std::env::args().collect());
     match Cli::parse_from(words).command {
         Command::Test(args) => test(&args.cargo, &harness),
