@@ -113,6 +113,54 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+/// How a store fails, the same for every SQL port: what the caller may conclude about the write.
+///
+/// `reason` is for the log; it never leaves the process.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreFault {
+    /// Certainly not applied: busy, full disk, no connection.
+    #[error("store is unavailable: {reason}")]
+    Unavailable {
+        /// For the log.
+        reason: String,
+    },
+    /// The commit's answer was lost: applied or not. Repeat with the same key.
+    #[error("outcome of the commit is unknown: {reason}")]
+    Indeterminate {
+        /// For the log.
+        reason: String,
+    },
+    /// Certainly not applied, and never will be: a row or a value the store cannot take or read.
+    #[error("store refused the data: {reason}")]
+    Internal {
+        /// For the log.
+        reason: String,
+    },
+}
+
+impl StoreFault {
+    /// A fault that says the write was certainly not applied.
+    #[must_use]
+    pub fn unavailable(reason: impl fmt::Display) -> Self {
+        Self::Unavailable { reason: reason.to_string() }
+    }
+
+    /// A fault of the data itself.
+    #[must_use]
+    pub fn internal(reason: impl fmt::Display) -> Self {
+        Self::Internal { reason: reason.to_string() }
+    }
+
+    /// The code a client sees.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unavailable { .. } | Self::Indeterminate { .. } => ErrorCode::Unavailable,
+            Self::Internal { .. } => ErrorCode::Internal,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

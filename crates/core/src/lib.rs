@@ -13,7 +13,7 @@ pub mod snowflake;
 pub mod text;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
-pub use error::{ErrorCode, RetryClass};
+pub use error::{ErrorCode, RetryClass, StoreFault};
 pub use id::{
     AdminId, AssignmentId, ClientMsgId, ConnId, EventId, InvalidId, MsgId, NodeName, Seq,
     SessionId, TraceId, UserId, WorkerId,

@@ -1,1 +1,33 @@
-//! placeholder
+//! Messages: stored once, in order, acknowledged twice.
+//!
+//! - [`decide_append`] is the rule of a send; [`Sends`] runs it behind the group-commit writer.
+//! - [`decide_receipts`] is the rule of an acknowledgement; [`Receipts`] runs it likewise.
+//! - [`Delivery`] pushes what was stored, with retries (M3), through the [`Pusher`] port.
+//! - [`MessageStore`] is the port to the stored messages.
+
+mod append;
+mod batch;
+mod delivery;
+mod message;
+mod push;
+mod receipt;
+mod receipts;
+mod retry;
+mod sends;
+mod store;
+
+pub use append::{
+    AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Stored,
+    Tip, decide_append,
+};
+pub use batch::{BatchConfig, Batcher, Flush, SubmitError};
+pub use delivery::{Delivery, DeliveryConfig};
+pub use message::{Message, MessageStatus, MessageType, Sender, Side};
+pub use push::{Push, Pusher, QueueEntry, Reach, RemovalReason, SessionOffer};
+pub use receipt::{
+    Receipt, ReceiptOutcome, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Reported,
+    StatusChange, decide_receipts,
+};
+pub use receipts::Receipts;
+pub use sends::{SendError, Sends};
+pub use store::{AppendDecision, MessageStore, ReceiptDecision, Window};

@@ -1,0 +1,119 @@
+//! The drain: the only automatic assigner (Z2, Z3).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kefu_core::limit::DRAIN_HEADS;
+use kefu_core::{Clock, IdSource, NodeName, StoreFault, TraceId};
+use kefu_events::{Bus, EventContext};
+use kefu_presence::AgentDirectory;
+use kefu_queue::WaitingLine;
+use tokio::sync::Mutex;
+
+use crate::pass::scope_of;
+use crate::{AssignmentStore, Change, Pair, Verdict, decide_pass, plan_pass};
+
+/// Fruitless rounds before a pass gives up: each means that somebody else changed the very rows
+/// between the read and the lock. The sweeper comes back within a second (Z3).
+const FRUITLESS_ROUNDS: u32 = 8;
+
+/// Gives waiting sessions to agents, one pass at a time per line.
+pub struct Drain {
+    line: Arc<dyn WaitingLine>,
+    agents: Arc<dyn AgentDirectory>,
+    store: Arc<dyn AssignmentStore>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    bus: Bus,
+    node: NodeName,
+    trace: TraceId,
+    /// Held by the one who passes; a flag is left by those who find it taken.
+    gate: Mutex<()>,
+    again: AtomicBool,
+}
+
+impl Drain {
+    /// A drain over the given ports. `trace` ties its decisions together in logs and events.
+    #[must_use]
+    #[expect(clippy::too_many_arguments, reason = "a service is built from its ports, once")]
+    pub fn new(
+        line: Arc<dyn WaitingLine>,
+        agents: Arc<dyn AgentDirectory>,
+        store: Arc<dyn AssignmentStore>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+        bus: Bus,
+        node: NodeName,
+        trace: TraceId,
+    ) -> Self {
+        let gate = Mutex::new(());
+        let again = AtomicBool::new(false);
+        Self { line, agents, store, clock, ids, bus, node, trace, gate, again }
+    }
+
+    /// Makes sure that a pass starts after this call began. Returns how many sessions this caller
+    /// assigned: 0 when another caller holds the gate, who then goes round again.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; what was assigned before stays assigned.
+    pub async fn run(&self) -> Result<usize, StoreFault> {
+        // The flag goes up before the gate is tried and is looked at again after it was given back:
+        // whoever raised it in between either finds the gate free or is seen by its holder.
+        self.again.store(true, Ordering::SeqCst);
+        let mut assigned = 0;
+        while self.again.load(Ordering::SeqCst) {
+            let Ok(_pass) = self.gate.try_lock() else { return Ok(assigned) };
+            while self.again.swap(false, Ordering::SeqCst) {
+                assigned += self.pass().await?;
+            }
+        }
+        Ok(assigned)
+    }
+
+    /// Rounds until nobody waits, nobody has room, or others keep interfering.
+    async fn pass(&self) -> Result<usize, StoreFault> {
+        let mut assigned = 0;
+        let mut fruitless = 0;
+        while fruitless < FRUITLESS_ROUNDS {
+            // Nobody who is not chosen is read beyond what a pass can choose: of the agents in order
+            // of preference, the 65th can only be reached by a 65th head.
+            let line = self.line.front(DRAIN_HEADS).await?;
+            if line.sessions.is_empty() {
+                break;
+            }
+            let agents = self.agents.list_eligible(DRAIN_HEADS).await?;
+            let pairs = plan_pass(&line.sessions, &agents);
+            if pairs.is_empty() {
+                break;
+            }
+            match self.commit(&pairs).await? {
+                0 => fruitless += 1,
+                given => {
+                    fruitless = 0;
+                    assigned += given;
+                }
+            }
+        }
+        Ok(assigned)
+    }
+
+    async fn commit(&self, pairs: &[Pair]) -> Result<usize, StoreFault> {
+        let context = EventContext {
+            now: self.clock.now(),
+            source: self.node.clone(),
+            trace_id: self.trace.clone(),
+        };
+        let verdict = self
+            .store
+            .transact(
+                &scope_of(pairs),
+                &|snapshot, ids| decide_pass(snapshot, pairs, &context, ids),
+                self.ids.as_ref(),
+            )
+            .await?;
+        let Verdict::Apply(Change { sessions, events, .. }) = verdict else { return Ok(0) };
+        metrics::counter!("kefu_assigned_total").increment(sessions.len() as u64);
+        self.bus.publish(events);
+        Ok(sessions.len())
+    }
+}

@@ -1,0 +1,241 @@
+//! The tasks behind the bus: one per handler, and the one that confirms outbox rows in batches.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kefu_core::{Clock, EventId, Timestamp};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bus::Behind;
+use crate::{Envelope, Handler, Outbox};
+
+/// Rows read from the outbox at a time.
+const PAGE: u32 = 256;
+/// Confirmations wait this long for company: each flush costs a commit, and nobody waits for it.
+const CONFIRM_EVERY: Duration = Duration::from_millis(250);
+/// Confirmations in one statement, and room in front of the confirmer.
+const CONFIRM_BATCH: usize = 1_024;
+/// Handled events remembered, to skip those that queue and outbox both bring. Covers far more
+/// than what can be handled between a hand-over and its confirmation.
+const REMEMBERED: usize = 16_384;
+/// First and last pause after a failed attempt.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// Feeds one durable handler from its queue, or from the outbox while it is behind.
+pub(crate) struct Relay {
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) confirmer: Confirmer,
+    pub(crate) behind: Arc<Behind>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Relay {
+    pub(crate) async fn run(self, mut queue: mpsc::Receiver<Arc<Envelope>>) {
+        let mut handled = Recent::default();
+        // What a former process committed and did not live to hand over.
+        self.behind.set();
+        loop {
+            if self.behind.is_set() {
+                self.catch_up(&mut queue, &mut handled).await;
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                () = self.behind.wait() => {}
+                Some(envelope) = queue.recv() => self.deal(&envelope, &mut handled).await,
+            }
+        }
+        while let Ok(envelope) = queue.try_recv() {
+            self.deal(&envelope, &mut handled).await;
+        }
+    }
+
+    /// Empties the queue, then reads the outbox until nothing new is in it.
+    async fn catch_up(&self, queue: &mut mpsc::Receiver<Arc<Envelope>>, handled: &mut Recent) {
+        while let Ok(envelope) = queue.try_recv() {
+            self.deal(&envelope, handled).await;
+        }
+        if self.sweep(handled).await.is_none() {
+            return;
+        }
+        // The order matters: what was published before the flag fell was committed before it, so
+        // this second sweep sees it; what comes after goes through the queue.
+        self.behind.clear();
+        if self.sweep(handled).await.is_none() {
+            self.behind.set();
+        }
+    }
+
+    /// One reading of the whole backlog. `None` when it was cut short by shutdown.
+    async fn sweep(&self, handled: &mut Recent) -> Option<()> {
+        let mut after = None;
+        loop {
+            let rows = self.page(after).await?;
+            for envelope in &rows {
+                if self.stop.is_cancelled() {
+                    return None;
+                }
+                self.deal(envelope, handled).await;
+            }
+            if rows.len() < PAGE as usize {
+                return Some(());
+            }
+            after = rows.last().map(|last| last.id);
+        }
+    }
+
+    async fn page(&self, after: Option<EventId>) -> Option<Vec<Envelope>> {
+        let mut backoff = BACKOFF.0;
+        loop {
+            match self.outbox.list_unconfirmed(Timestamp(i64::MAX), after, PAGE).await {
+                Ok(rows) => return Some(rows),
+                Err(fault) => self.pause(&fault.to_string(), &mut backoff).await?,
+            }
+        }
+    }
+
+    /// Handles an event unless it was handled before; repeats until it succeeds or shutdown comes.
+    async fn deal(&self, envelope: &Envelope, handled: &mut Recent) {
+        if handled.contains(envelope.id) {
+            return;
+        }
+        let mut backoff = BACKOFF.0;
+        while let Err(error) = self.handler.handle(envelope).await {
+            if self.pause(&error.to_string(), &mut backoff).await.is_none() {
+                return;
+            }
+        }
+        handled.insert(envelope.id);
+        self.confirmer.done(envelope.id).await;
+    }
+
+    /// `None` when shutdown came first.
+    async fn pause(&self, reason: &str, backoff: &mut Duration) -> Option<()> {
+        tracing::warn!(handler = self.handler.name(), reason, "event handling is held up");
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            () = tokio::time::sleep(*backoff) => {
+                *backoff = (*backoff * 2).min(BACKOFF.1);
+                Some(())
+            }
+        }
+    }
+}
+
+/// Feeds one best-effort handler.
+pub(crate) async fn best_effort(
+    handler: Arc<dyn Handler>,
+    mut queue: mpsc::Receiver<Arc<Envelope>>,
+    stop: CancellationToken,
+) {
+    loop {
+        let envelope = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            next = queue.recv() => next,
+        };
+        let Some(envelope) = envelope else { return };
+        if let Err(error) = handler.handle(&envelope).await {
+            metrics::counter!("kefu_bus_dropped_total", "handler" => handler.name()).increment(1);
+            tracing::warn!(handler = handler.name(), %error, "event dropped");
+        }
+    }
+}
+
+/// The last handled ids, oldest forgotten first.
+#[derive(Default)]
+struct Recent {
+    known: HashSet<EventId>,
+    order: VecDeque<EventId>,
+}
+
+impl Recent {
+    fn contains(&self, id: EventId) -> bool {
+        self.known.contains(&id)
+    }
+
+    fn insert(&mut self, id: EventId) {
+        if !self.known.insert(id) {
+            return;
+        }
+        self.order.push_back(id);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+/// Confirms an event once every durable handler has dealt with it.
+#[derive(Clone)]
+pub(crate) struct Confirmer {
+    queue: mpsc::Sender<EventId>,
+}
+
+impl Confirmer {
+    pub(crate) fn start(
+        handlers: usize,
+        outbox: Arc<dyn Outbox>,
+        clock: Arc<dyn Clock>,
+        tracker: &TaskTracker,
+    ) -> Self {
+        let (queue, receiver) = mpsc::channel(CONFIRM_BATCH);
+        tracker.spawn(confirm(handlers, receiver, outbox, clock));
+        Self { queue }
+    }
+
+    async fn done(&self, id: EventId) {
+        // The receiver outlives every sender; an error here can only mean the runtime is going down.
+        let _ = self.queue.send(id).await;
+    }
+}
+
+async fn confirm(
+    handlers: usize,
+    mut queue: mpsc::Receiver<EventId>,
+    outbox: Arc<dyn Outbox>,
+    clock: Arc<dyn Clock>,
+) {
+    let mut partly: HashMap<EventId, usize> = HashMap::new();
+    let mut open = true;
+    while open {
+        let mut ready = Vec::new();
+        let first = queue.recv().await;
+        open = first.is_some();
+        let deadline = tokio::time::Instant::now() + CONFIRM_EVERY;
+        let mut next = first;
+        while let Some(id) = next {
+            note(id, handlers, &mut partly, &mut ready);
+            if ready.len() >= CONFIRM_BATCH {
+                break;
+            }
+            next = tokio::time::timeout_at(deadline, queue.recv()).await.ok().flatten();
+        }
+        if ready.is_empty() {
+            continue;
+        }
+        if let Err(fault) = outbox.confirm(&ready, clock.now()).await {
+            // Unconfirmed rows are read again after a restart, and handled idempotently.
+            tracing::warn!(%fault, count = ready.len(), "outbox rows stay unconfirmed");
+        }
+    }
+}
+
+fn note(
+    id: EventId,
+    handlers: usize,
+    partly: &mut HashMap<EventId, usize>,
+    ready: &mut Vec<EventId>,
+) {
+    let count = partly.entry(id).or_insert(0);
+    *count += 1;
+    if *count >= handlers {
+        partly.remove(&id);
+        ready.push(id);
+    }
+}

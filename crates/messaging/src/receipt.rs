@@ -1,0 +1,172 @@
+//! The rule of an acknowledgement (M3): by a receiver, monotonic, idempotent in any order.
+
+use std::collections::BTreeMap;
+
+use kefu_core::{Caller, MsgId, SessionId};
+use kefu_session::{Access, Refusal, Session, access};
+
+use crate::{Message, MessageStatus, Sender, Side};
+
+/// What is reported about a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receipt {
+    /// A device of the receiver has it.
+    Delivered,
+    /// The receiver saw it.
+    Read,
+    /// Its pushes went unanswered; only kefu itself reports this.
+    Failed,
+}
+
+impl Receipt {
+    /// The status it leads to.
+    #[must_use]
+    pub const fn status(self) -> MessageStatus {
+        match self {
+            Self::Delivered => MessageStatus::Delivered,
+            Self::Read => MessageStatus::Read,
+            Self::Failed => MessageStatus::Failed,
+        }
+    }
+}
+
+/// Who reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reported {
+    /// A receiver.
+    By(Caller),
+    /// The delivery loop.
+    BySystem,
+}
+
+/// One report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptRequest {
+    /// Who reports.
+    pub by: Reported,
+    /// About which message.
+    pub msg_id: MsgId,
+    /// What.
+    pub receipt: Receipt,
+    /// Also about every earlier message of the other side in that session.
+    pub cumulative: bool,
+}
+
+/// What the store knows about a batch of reports.
+#[derive(Debug, Clone, Default)]
+pub struct ReceiptSnapshot {
+    /// The named messages; for cumulative reports also the earlier ones of the same session and
+    /// sender side that are not yet `read`. By id.
+    pub messages: BTreeMap<MsgId, Message>,
+    /// Their sessions.
+    pub sessions: BTreeMap<SessionId, Session>,
+}
+
+/// One status that changes, and whom to tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusChange {
+    /// The message as it was, with its new status.
+    pub message: Message,
+    /// The session as it stands: its user and owner tell who is on the sender's side now (M2).
+    pub session: Session,
+}
+
+/// The answer to one report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiptOutcome {
+    /// Taken; it may have changed nothing.
+    Taken,
+    /// The reporter may not.
+    Refused(Refusal),
+}
+
+/// What a batch of reports writes: the highest status reached, once per message.
+#[derive(Debug, Clone, Default)]
+pub struct ReceiptVerdict {
+    /// One per request.
+    pub outcomes: Vec<ReceiptOutcome>,
+    /// By message id, so by `seq` within a session.
+    pub changes: Vec<StatusChange>,
+}
+
+/// Decides a batch of reports.
+#[must_use]
+pub fn decide_receipts(snapshot: &ReceiptSnapshot, requests: &[ReceiptRequest]) -> ReceiptVerdict {
+    let mut changed: BTreeMap<MsgId, MessageStatus> = BTreeMap::new();
+    let outcomes = requests
+        .iter()
+        .map(|request| match admit(snapshot, request) {
+            Ok(named) => {
+                raise(snapshot, named, request, &mut changed);
+                ReceiptOutcome::Taken
+            }
+            Err(refusal) => ReceiptOutcome::Refused(refusal),
+        })
+        .collect();
+    let changes = changed.iter().filter_map(|(id, status)| change(snapshot, *id, *status)).collect();
+    ReceiptVerdict { outcomes, changes }
+}
+
+fn admit<'a>(
+    snapshot: &'a ReceiptSnapshot,
+    request: &ReceiptRequest,
+) -> Result<&'a Message, Refusal> {
+    let message = snapshot.messages.get(&request.msg_id).ok_or(Refusal::NotFound)?;
+    let session = snapshot.sessions.get(&message.session_id).ok_or(Refusal::NotFound)?;
+    let Reported::By(caller) = &request.by else { return Ok(message) };
+    access(session, caller, Access::Talk, false)?;
+    let reader = if caller.user_id().is_some() { Side::User } else { Side::Agent };
+    // One's own message, or a colleague's: the caller sees it but is not its receiver.
+    if message.sender.side() == reader { Err(Refusal::Forbidden) } else { Ok(message) }
+}
+
+fn raise(
+    snapshot: &ReceiptSnapshot,
+    named: &Message,
+    request: &ReceiptRequest,
+    changed: &mut BTreeMap<MsgId, MessageStatus>,
+) {
+    let next = request.receipt.status();
+    let covered = snapshot.messages.values().filter(|message| {
+        message.msg_id == named.msg_id
+            || request.cumulative
+                && message.session_id == named.session_id
+                && message.seq < named.seq
+                && message.sender.side() == named.sender.side()
+    });
+    for message in covered {
+        let present = changed.get(&message.msg_id).copied().unwrap_or(message.status);
+        if present.may_become(next) {
+            changed.insert(message.msg_id, next);
+        }
+    }
+}
+
+fn change(
+    snapshot: &ReceiptSnapshot,
+    id: MsgId,
+    status: MessageStatus,
+) -> Option<StatusChange> {
+    let message = snapshot.messages.get(&id)?;
+    let session = snapshot.sessions.get(&message.session_id)?;
+    Some(StatusChange {
+        message: Message { status, ..message.clone() },
+        session: session.clone(),
+    })
+}
+
+impl StatusChange {
+    /// Who is told: the sender's side as it is held now (M2). `None` when nobody holds it.
+    #[must_use]
+    pub fn told(&self) -> Option<kefu_core::Person> {
+        match self.message.sender {
+            Sender::User(_) => Some(kefu_core::Person::User(self.session.user.user_id.clone())),
+            Sender::Agent(_) | Sender::System | Sender::Bot => self
+                .session
+                .admin_id
+                .clone()
+                .filter(|_| self.session.is_open())
+                .map(kefu_core::Person::Agent),
+        }
+    }
+}
