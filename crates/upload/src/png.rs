@@ -142,7 +142,7 @@ impl Parts {
 
     fn palette(&mut self, chunk: &Chunk<'_>) -> Result<(), ImageError> {
         let len = chunk.data.len();
-        let is_sound = len % 3 == 0 && (3..=768).contains(&len);
+        let is_sound = len.is_multiple_of(3) && (3..=768).contains(&len);
         if self.has_palette || self.stage != Stage::Before || !is_sound {
             return Err(ImageError::Malformed("a bad PNG palette"));
         }
