@@ -1,1 +1,17 @@
-//! placeholder
+//! What every adapter is held to: one contract suite per port, generic over a [`Harness`] and
+//! stamped by [`store_contract!`] and [`coordination_contract!`]; with builders, fault-injecting
+//! wrappers and a ledger checker for tests of anything built from ports.
+//!
+//! This crate knows no adapter. An adapter's `tests/contract.rs` stamps the suites on itself.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "test support: a panic is how a case fails"
+)]
+
+mod harness;
+mod stamp;
+pub mod suite;
+
+pub use harness::{CoordinationHarness, Harness};
