@@ -18,11 +18,11 @@ mod service;
 mod store;
 mod transfer;
 
+pub use claim::decide_claim;
 pub use drain::Drain;
 pub use lock::{AssignLock, LockToken};
 pub use pass::{Pair, decide_pass, plan_pass, scope_of};
-pub use claim::decide_claim;
 pub use policy::{Candidate, Rule, choose, preference};
 pub use record::{DecisionRecord, Outcome};
-pub use service::{AssignmentError, Assignments};
+pub use service::{AssignmentError, Assignments, Origin};
 pub use store::{AssignmentDecision, AssignmentStore, Change, Scope, Snapshot, Verdict};

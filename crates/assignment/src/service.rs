@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kefu_core::{
-    AdminId, AgentInfo, Caller, Clock, ErrorCode, IdSource, NodeName, SessionId, StoreFault,
-    Timestamp, TraceId,
+    AdminId, AgentInfo, Caller, Clock, ConnId, ErrorCode, IdSource, NodeName, SessionId,
+    StoreFault, Timestamp, TraceId,
 };
 use kefu_events::{Bus, EventContext};
 use kefu_presence::{Agent, AgentDirectory};
@@ -41,6 +41,11 @@ impl AssignmentError {
         }
     }
 }
+
+/// The connection whose frame caused a change, attached to its events: it gets the direct answer,
+/// the person's other connections get the push.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin(pub Option<ConnId>);
 
 /// Every change of a load that a person or the sweeper asks for.
 pub struct Assignments {
@@ -80,13 +85,18 @@ impl Assignments {
         &self,
         caller: &Caller,
         session: SessionId,
+        origin: Origin,
         trace: TraceId,
     ) -> Result<Session, AssignmentError> {
         let Caller::Agent(info) = caller else { return Err(Refusal::Forbidden.into()) };
         let context = self.context(trace);
         let scope = Scope::new([info.admin_id.clone()], [session]);
         let change = self
-            .apply(&scope, &|snapshot, ids| decide_claim(snapshot, session, info, &context, ids))
+            .apply(
+                &scope,
+                &|snapshot, ids| decide_claim(snapshot, session, info, &context, ids),
+                origin,
+            )
             .await?;
         change.sessions.into_iter().next().ok_or_else(|| Refusal::Conflict.into())
     }
@@ -102,6 +112,7 @@ impl Assignments {
         session: SessionId,
         target: &AdminId,
         note: Option<String>,
+        origin: Origin,
         trace: TraceId,
     ) -> Result<(), AssignmentError> {
         if caller.user_id().is_some() {
@@ -118,9 +129,11 @@ impl Assignments {
                 expected_owner: owner,
             };
             let decision = self
-                .attempt(&scope, &|snapshot, ids| {
-                    decide_transfer(snapshot, caller, &request, &context, ids)
-                })
+                .attempt(
+                    &scope,
+                    &|snapshot, ids| decide_transfer(snapshot, caller, &request, &context, ids),
+                    origin,
+                )
                 .await?;
             if decision.is_some() {
                 return Ok(());
@@ -137,6 +150,7 @@ impl Assignments {
         &self,
         caller: &Caller,
         session: SessionId,
+        origin: Origin,
         trace: TraceId,
     ) -> Result<Session, AssignmentError> {
         let context = self.context(trace);
@@ -144,9 +158,13 @@ impl Assignments {
             let owner = self.owner_of(session).await?;
             let scope = Scope::new(owner.clone(), [session]);
             let decision = self
-                .attempt(&scope, &|snapshot, ids| {
-                    decide_end(snapshot, session, owner.as_ref(), caller, &context, ids)
-                })
+                .attempt(
+                    &scope,
+                    &|snapshot, ids| {
+                        decide_end(snapshot, session, owner.as_ref(), caller, &context, ids)
+                    },
+                    origin,
+                )
                 .await?;
             match decision.map(|change| change.sessions.into_iter().next()) {
                 Some(Some(ended)) => return Ok(ended),
@@ -165,6 +183,7 @@ impl Assignments {
         &self,
         caller: &Caller,
         max_sessions: u32,
+        origin: Origin,
         trace: TraceId,
     ) -> Result<Agent, AssignmentError> {
         let Caller::Agent(info) = caller else { return Err(Refusal::Forbidden.into()) };
@@ -173,9 +192,11 @@ impl Assignments {
         }
         let context = self.context(trace);
         let scope = Scope::new([info.admin_id.clone()], []);
-        self.apply(&scope, &|snapshot, ids| {
-            decide_online(snapshot, info, max_sessions, &context, ids)
-        })
+        self.apply(
+            &scope,
+            &|snapshot, ids| decide_online(snapshot, info, max_sessions, &context, ids),
+            origin,
+        )
         .await?;
         self.agent(&info.admin_id).await
     }
@@ -188,6 +209,7 @@ impl Assignments {
         &self,
         caller: &Caller,
         requeue: bool,
+        origin: Origin,
         trace: TraceId,
     ) -> Result<Agent, AssignmentError> {
         let Caller::Agent(info) = caller else { return Err(Refusal::Forbidden.into()) };
@@ -195,9 +217,11 @@ impl Assignments {
         for _ in 0..STARTS {
             let scope = self.scope_of_agent(&info.admin_id, requeue).await?;
             let decision = self
-                .attempt(&scope, &|snapshot, ids| {
-                    decide_offline(snapshot, caller, info, requeue, &context, ids)
-                })
+                .attempt(
+                    &scope,
+                    &|snapshot, ids| decide_offline(snapshot, caller, info, requeue, &context, ids),
+                    origin,
+                )
                 .await?;
             if decision.is_some() {
                 return self.agent(&info.admin_id).await;
@@ -217,8 +241,12 @@ impl Assignments {
     ) -> Result<Agent, AssignmentError> {
         let context = self.context(trace);
         let scope = Scope::new([info.admin_id.clone()], []);
-        self.apply(&scope, &|snapshot, ids| decide_connected(snapshot, info, &context, ids))
-            .await?;
+        self.apply(
+            &scope,
+            &|snapshot, ids| decide_connected(snapshot, info, &context, ids),
+            Origin::default(),
+        )
+        .await?;
         self.agent(&info.admin_id).await
     }
 
@@ -229,9 +257,11 @@ impl Assignments {
     pub async fn vanished(&self, admin: &AdminId, trace: TraceId) -> Result<(), AssignmentError> {
         let context = self.context(trace);
         let scope = Scope::new([admin.clone()], []);
-        self.apply(&scope, &|snapshot, ids| {
-            decide_vanished(snapshot, admin, context.now, &context, ids)
-        })
+        self.apply(
+            &scope,
+            &|snapshot, ids| decide_vanished(snapshot, admin, context.now, &context, ids),
+            Origin::default(),
+        )
         .await?;
         Ok(())
     }
@@ -262,9 +292,11 @@ impl Assignments {
     ) -> Result<(), AssignmentError> {
         let context = self.context(trace);
         let scope = self.scope_of_agent(admin, true).await?;
-        self.attempt(&scope, &|snapshot, ids| {
-            decide_gone(snapshot, admin, gone_before, &context, ids)
-        })
+        self.attempt(
+            &scope,
+            &|snapshot, ids| decide_gone(snapshot, admin, gone_before, &context, ids),
+            Origin::default(),
+        )
         .await?;
         Ok(())
     }
@@ -295,8 +327,9 @@ impl Assignments {
         &self,
         scope: &Scope,
         decide: AssignmentDecision<'_>,
+        origin: Origin,
     ) -> Result<Change, AssignmentError> {
-        self.attempt(scope, decide).await?.ok_or_else(|| Refusal::Conflict.into())
+        self.attempt(scope, decide, origin).await?.ok_or_else(|| Refusal::Conflict.into())
     }
 
     /// Runs a decision and publishes its events; `None` when the scope was stale.
@@ -304,10 +337,13 @@ impl Assignments {
         &self,
         scope: &Scope,
         decide: AssignmentDecision<'_>,
+        origin: Origin,
     ) -> Result<Option<Change>, AssignmentError> {
         match self.store.transact(scope, decide, self.ids.as_ref()).await? {
             Verdict::Apply(change) => {
-                self.bus.publish(change.events.iter().cloned());
+                let origin = Arc::new(origin);
+                let events = change.events.iter().cloned();
+                self.bus.publish(events.map(|event| event.with_attachment(Arc::clone(&origin))));
                 Ok(Some(change))
             }
             Verdict::Refuse(refusal) => Err(refusal.into()),

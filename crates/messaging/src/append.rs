@@ -1,10 +1,11 @@
 //! The rule of a send, over a batch of many sessions: dedupe, rights, state, order (T1, T2, A3, S2).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kefu_core::snowflake::timestamp_of;
-use kefu_core::{ClientMsgId, IdSource, MsgId, Seq, SessionId, UserId};
+use kefu_core::{ClientMsgId, ConnId, IdSource, MsgId, Seq, SessionId, TraceId, UserId};
 use kefu_events::{Envelope, Event, EventContext};
 use kefu_session::{Refusal, Session};
 use kefu_upload::UploadPath;
@@ -41,10 +42,10 @@ impl Draft {
 
     /// The content to store.
     #[must_use]
-    pub fn content(&self) -> &str {
+    pub fn content(&self) -> Cow<'_, str> {
         match self {
-            Self::Text(text) => text,
-            Self::Image(path) => path.as_str(),
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Image(path) => Cow::Owned(path.to_string()),
         }
     }
 }
@@ -60,6 +61,19 @@ pub struct AppendRequest {
     pub client_msg_id: ClientMsgId,
     /// What it says.
     pub draft: Draft,
+    /// The connection it came on: the sender's other devices are told, this one is answered.
+    pub origin: Option<ConnId>,
+    /// The frame it came in.
+    pub trace_id: TraceId,
+}
+
+/// A message that was just stored, attached to its event for local handlers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fresh {
+    /// The message.
+    pub message: Arc<Message>,
+    /// The connection it came on.
+    pub origin: Option<ConnId>,
 }
 
 /// What the store knows about a batch, read after its sessions were locked.
@@ -159,7 +173,7 @@ impl<'a> Batch<'a> {
             return repeat(request, earlier);
         }
         match self.admit(request) {
-            Ok(session) => AppendOutcome::Stored(self.append(session, request)),
+            Ok(session) => AppendOutcome::Stored(self.append(&session, request)),
             Err(refusal) => AppendOutcome::Refused(refusal),
         }
     }
@@ -213,7 +227,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The one place that gives out `seq`, id and time (T1).
-    fn append(&mut self, session: Session, request: &AppendRequest) -> Stored {
+    fn append(&mut self, session: &Session, request: &AppendRequest) -> Stored {
         let floor = session.last_msg_id.map_or(session.id.get(), MsgId::get);
         let msg_id = MsgId::next_after(self.ids, floor);
         let session = session.appended(msg_id);
@@ -224,7 +238,7 @@ impl<'a> Batch<'a> {
             sender: request.sender.clone(),
             client_msg_id: request.client_msg_id.clone(),
             msg_type: request.draft.msg_type(),
-            content: request.draft.content().to_owned(),
+            content: request.draft.content().into_owned(),
             status: MessageStatus::Pending,
             create_time: timestamp_of(msg_id.get()),
         });
@@ -236,8 +250,10 @@ impl<'a> Batch<'a> {
             admin_id: session.admin_id.clone(),
             version: session.version,
         };
-        let envelope = Envelope::new(event, self.context, self.ids);
-        self.events.push(envelope.with_attachment(Arc::clone(&message)));
+        let context = EventContext { trace_id: request.trace_id.clone(), ..self.context.clone() };
+        let fresh = Fresh { message: Arc::clone(&message), origin: request.origin };
+        let envelope = Envelope::new(event, &context, self.ids);
+        self.events.push(envelope.with_attachment(Arc::new(fresh)));
         self.messages.push(Arc::clone(&message));
         self.sessions.insert(session.id, session);
         Stored { message, duplicate: false }
@@ -255,8 +271,8 @@ impl<'a> Batch<'a> {
 
 /// The same content again gets the original answer; other content under the same key is a conflict.
 fn repeat(request: &AppendRequest, earlier: Arc<Message>) -> AppendOutcome {
-    let same = earlier.msg_type == request.draft.msg_type()
-        && earlier.content == request.draft.content();
+    let same =
+        earlier.msg_type == request.draft.msg_type() && earlier.content == request.draft.content();
     if same {
         AppendOutcome::Stored(Stored { message: earlier, duplicate: true })
     } else {

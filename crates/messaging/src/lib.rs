@@ -17,17 +17,18 @@ mod sends;
 mod store;
 
 pub use append::{
-    AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Stored,
-    Tip, decide_append,
+    AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Fresh,
+    Stored, Tip, decide_append,
 };
-pub use batch::{BatchConfig, Batcher, Flush, SubmitError};
-pub use delivery::{Delivery, DeliveryConfig};
+pub use batch::{BatchConfig, Batcher, Flush, Pending, SubmitError};
+pub use delivery::{Delivery, Parties};
 pub use message::{Message, MessageStatus, MessageType, Sender, Side};
 pub use push::{Push, Pusher, QueueEntry, Reach, RemovalReason, SessionOffer};
 pub use receipt::{
     Receipt, ReceiptOutcome, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Reported,
     StatusChange, decide_receipts,
 };
-pub use receipts::Receipts;
-pub use sends::{SendError, Sends};
+pub use receipts::{ReceiptError, Receipts};
+pub use retry::RetrySchedule;
+pub use sends::{PendingSend, SendError, Sends};
 pub use store::{AppendDecision, MessageStore, ReceiptDecision, Window};

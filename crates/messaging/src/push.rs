@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_core::{
-    Actor, AdminId, AgentInfo, ConnId, Person, Seq, SessionId, Timestamp, UserInfo,
-};
+use kefu_core::{Actor, AdminId, AgentInfo, ConnId, Person, Seq, SessionId, Timestamp, UserInfo};
 
 use crate::{Message, MessageStatus};
 

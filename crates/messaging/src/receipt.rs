@@ -103,7 +103,8 @@ pub fn decide_receipts(snapshot: &ReceiptSnapshot, requests: &[ReceiptRequest]) 
             Err(refusal) => ReceiptOutcome::Refused(refusal),
         })
         .collect();
-    let changes = changed.iter().filter_map(|(id, status)| change(snapshot, *id, *status)).collect();
+    let changes =
+        changed.iter().filter_map(|(id, status)| change(snapshot, *id, *status)).collect();
     ReceiptVerdict { outcomes, changes }
 }
 
@@ -142,17 +143,10 @@ fn raise(
     }
 }
 
-fn change(
-    snapshot: &ReceiptSnapshot,
-    id: MsgId,
-    status: MessageStatus,
-) -> Option<StatusChange> {
+fn change(snapshot: &ReceiptSnapshot, id: MsgId, status: MessageStatus) -> Option<StatusChange> {
     let message = snapshot.messages.get(&id)?;
     let session = snapshot.sessions.get(&message.session_id)?;
-    Some(StatusChange {
-        message: Message { status, ..message.clone() },
-        session: session.clone(),
-    })
+    Some(StatusChange { message: Message { status, ..message.clone() }, session: session.clone() })
 }
 
 impl StatusChange {

@@ -1,7 +1,9 @@
 //! The port to stored sessions.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
-use kefu_core::{AdminId, IdSource, SessionId, StoreFault, UserId};
+use kefu_core::{AdminId, IdSource, Seq, SessionId, StoreFault, UserId};
 use kefu_events::Envelope;
 
 use crate::{OpenVerdict, Refusal, Session};
@@ -91,4 +93,7 @@ pub trait SessionStore: Send + Sync {
 
     /// The agent's active sessions, by id.
     async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault>;
+
+    /// The last position of each of `ids` that exists, in few statements (M5).
+    async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault>;
 }

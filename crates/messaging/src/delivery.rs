@@ -1,0 +1,188 @@
+//! Delivery: every stored message to all devices of the receiver and to the sender's other devices
+//! (M2), again until acknowledged (M3).
+
+use std::sync::Arc;
+
+use kefu_core::{AdminId, MsgId, Person, SessionId, StoreFault, UserId};
+use kefu_session::{Session, SessionStore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::retry::{Due, RetryClock, RetryHandle};
+use crate::{
+    BatchConfig, Fresh, Message, MessageStore, Push, Pusher, Receipt, ReceiptRequest, Receipts,
+    Reported, RetrySchedule, Sender, Side,
+};
+
+/// Who holds the two sides of a session now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parties {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its user.
+    pub user: UserId,
+    /// Its owner.
+    pub owner: Option<AdminId>,
+}
+
+impl Parties {
+    /// The person on `side`, if anybody is there.
+    #[must_use]
+    pub fn on(&self, side: Side) -> Option<Person> {
+        match side {
+            Side::User => Some(Person::User(self.user.clone())),
+            Side::Agent => self.owner.clone().map(Person::Agent),
+        }
+    }
+}
+
+impl From<&Session> for Parties {
+    fn from(session: &Session) -> Self {
+        // An ended session's recorded agent holds nothing any more (A3).
+        let owner = session.admin_id.clone().filter(|_| session.is_open());
+        Self { session_id: session.id, user: session.user.user_id.clone(), owner }
+    }
+}
+
+/// Pushes messages and watches for their acknowledgement.
+#[derive(Clone)]
+pub struct Delivery {
+    pusher: Arc<dyn Pusher>,
+    retries: RetryHandle,
+    schedule: RetrySchedule,
+}
+
+impl Delivery {
+    /// Starts the retry loop and the receipt writer on `tracker`.
+    #[must_use]
+    pub fn start(
+        messages: Arc<dyn MessageStore>,
+        sessions: Arc<dyn SessionStore>,
+        pusher: Arc<dyn Pusher>,
+        schedule: RetrySchedule,
+        receipts: BatchConfig,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> (Self, Arc<Receipts>) {
+        let (retries, clock) = RetryHandle::channel();
+        let receipts = Arc::new(Receipts::start(
+            Arc::clone(&messages),
+            Arc::clone(&pusher),
+            retries.clone(),
+            receipts,
+            tracker,
+            stop,
+        ));
+        let delivery = Self { pusher, retries, schedule };
+        let retrier = Retrier {
+            delivery: delivery.clone(),
+            messages,
+            sessions,
+            receipts: Arc::clone(&receipts),
+        };
+        tracker.spawn(retrier.run(clock, stop.clone()));
+        (delivery, receipts)
+    }
+
+    /// The first push of a message that was just stored.
+    pub async fn deliver(&self, fresh: &Fresh, parties: &Parties) {
+        self.echo(fresh, parties).await;
+        self.push_to_receiver(&fresh.message, parties, 1).await;
+    }
+
+    /// The first push of a message that waited for its receiver.
+    pub async fn redeliver(&self, message: Message, parties: &Parties) {
+        self.push_to_receiver(&Arc::new(message), parties, 1).await;
+    }
+
+    /// A connect answer carried this message: it counts as its first push (M4).
+    pub fn handed_over(&self, msg_id: MsgId) {
+        self.track(msg_id, 1);
+    }
+
+    /// Tells the sender's other devices (M2).
+    async fn echo(&self, fresh: &Fresh, parties: &Parties) {
+        let sender = match &fresh.message.sender {
+            Sender::User(user) => Some(Person::User(user.clone())),
+            // A former owner gets nothing more, not even an echo (A3).
+            Sender::Agent(admin) => parties
+                .owner
+                .as_ref()
+                .filter(|owner| *owner == admin)
+                .map(|owner| Person::Agent(owner.clone())),
+            Sender::System | Sender::Bot => parties.on(Side::Agent),
+        };
+        if let Some(sender) = sender {
+            let message = Arc::clone(&fresh.message);
+            let push = Push::Message { message, attempt: 1, own: true };
+            self.pusher.push(&sender, &push, fresh.origin).await;
+        }
+    }
+
+    /// Without any connection there is no attempt and no timer: the message stays `pending` (M3).
+    async fn push_to_receiver(&self, message: &Arc<Message>, parties: &Parties, attempt: u32) {
+        let Some(receiver) = parties.on(message.sender.side().other()) else { return };
+        let push = Push::Message { message: Arc::clone(message), attempt, own: false };
+        if self.pusher.push(&receiver, &push, None).await.connections > 0 {
+            self.track(message.msg_id, attempt);
+        }
+    }
+
+    fn track(&self, msg_id: MsgId, attempt: u32) {
+        self.retries.track(Due { msg_id, attempt }, self.schedule.after_push(attempt));
+    }
+}
+
+/// Pushes again what was not acknowledged.
+struct Retrier {
+    delivery: Delivery,
+    messages: Arc<dyn MessageStore>,
+    sessions: Arc<dyn SessionStore>,
+    receipts: Arc<Receipts>,
+}
+
+impl Retrier {
+    async fn run(self, mut clock: RetryClock, stop: CancellationToken) {
+        loop {
+            let due = tokio::select! {
+                () = stop.cancelled() => return,
+                due = clock.next() => due,
+            };
+            let Some(due) = due else { return };
+            if let Err(fault) = self.retry(due).await {
+                // The store is away: the message keeps its place in the schedule.
+                tracing::warn!(msg_id = %due.msg_id, %fault, "push retry is held up");
+                self.delivery.track(due.msg_id, due.attempt);
+            }
+        }
+    }
+
+    /// Reads the committed status first: what was delivered is never pushed again (2.5).
+    async fn retry(&self, due: Due) -> Result<(), StoreFault> {
+        let Some(message) = self.messages.find(due.msg_id).await? else { return Ok(()) };
+        if message.status.is_delivered() {
+            return Ok(());
+        }
+        let Some(session) = self.sessions.find(message.session_id).await? else { return Ok(()) };
+        if self.delivery.schedule.is_last(due.attempt) {
+            return self.fail(due.msg_id).await;
+        }
+        let parties = Parties::from(&session);
+        self.delivery.push_to_receiver(&Arc::new(message), &parties, due.attempt + 1).await;
+        Ok(())
+    }
+
+    async fn fail(&self, msg_id: MsgId) -> Result<(), StoreFault> {
+        let request = ReceiptRequest {
+            by: Reported::BySystem,
+            msg_id,
+            receipt: Receipt::Failed,
+            cumulative: false,
+        };
+        match self.receipts.report(request).await {
+            Err(crate::ReceiptError::Submit(crate::SubmitError::Store(fault))) => Err(fault),
+            // Refused: the message is gone. Overloaded or stopped: it stays `pending`.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}

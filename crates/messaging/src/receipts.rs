@@ -1,0 +1,104 @@
+//! Acknowledging, as a use case: group commit, then tell the sender's side (M3).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kefu_core::{ErrorCode, StoreFault};
+use kefu_session::Refusal;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::retry::RetryHandle;
+use crate::{
+    BatchConfig, Batcher, Flush, MessageStore, Push, Pusher, ReceiptOutcome, ReceiptRequest,
+    StatusChange, SubmitError, decide_receipts,
+};
+
+/// Why a report was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiptError {
+    /// The rules refuse it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was not queued, or the store failed. Reporting again is harmless.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+impl ReceiptError {
+    /// The code a client sees.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Submit(SubmitError::Overloaded) => ErrorCode::Overloaded,
+            Self::Submit(SubmitError::Closed) => ErrorCode::Unavailable,
+            Self::Submit(SubmitError::Store(fault)) => fault.code(),
+        }
+    }
+}
+
+/// Records receipts behind the group-commit writer.
+pub struct Receipts {
+    writer: Batcher<RecordFlush>,
+}
+
+struct RecordFlush {
+    store: Arc<dyn MessageStore>,
+    pusher: Arc<dyn Pusher>,
+    retries: RetryHandle,
+}
+
+impl Receipts {
+    pub(crate) fn start(
+        store: Arc<dyn MessageStore>,
+        pusher: Arc<dyn Pusher>,
+        retries: RetryHandle,
+        config: BatchConfig,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let flush = Arc::new(RecordFlush { store, pusher, retries });
+        Self { writer: Batcher::start(&flush, config, tracker, stop) }
+    }
+
+    /// Takes one report; answers after its commit.
+    ///
+    /// # Errors
+    /// `not_found` for a message the reporter may not see, `forbidden` for one of their own side.
+    pub async fn report(&self, request: ReceiptRequest) -> Result<(), ReceiptError> {
+        let key = request.msg_id;
+        match self.writer.submit(&key, request)?.await? {
+            ReceiptOutcome::Taken => Ok(()),
+            ReceiptOutcome::Refused(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Flush for RecordFlush {
+    type Request = ReceiptRequest;
+    type Answer = ReceiptOutcome;
+
+    async fn flush(&self, batch: &[ReceiptRequest]) -> Result<Vec<ReceiptOutcome>, StoreFault> {
+        let verdict =
+            self.store.record(batch, &|snapshot, batch| decide_receipts(snapshot, batch)).await?;
+        for change in &verdict.changes {
+            self.announce(change).await;
+        }
+        Ok(verdict.outcomes)
+    }
+}
+
+impl RecordFlush {
+    /// One `peer_ack` a message, only after its receipt is committed.
+    async fn announce(&self, change: &StatusChange) {
+        self.retries.settle(change.message.msg_id);
+        let Some(person) = change.told() else { return };
+        let push = Push::PeerAck {
+            message: Arc::new(change.message.clone()),
+            status: change.message.status,
+        };
+        self.pusher.push(&person, &push, None).await;
+    }
+}

@@ -1,0 +1,139 @@
+//! Sending, as a use case: queue, group commit, hand the events to the bus, answer.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use kefu_core::{Clock, ErrorCode, IdSource, NodeName, SessionId, StoreFault, TraceId};
+use kefu_events::{Bus, EventContext};
+use kefu_session::Refusal;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    AppendOutcome, AppendRequest, AppendTarget, BatchConfig, Batcher, Flush, MessageStore, Pending,
+    Stored, SubmitError, decide_append,
+};
+
+/// Why a message is not stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The rules refuse it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was not queued, or the store failed.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+impl SendError {
+    /// The code a client sees.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Submit(SubmitError::Overloaded) => ErrorCode::Overloaded,
+            Self::Submit(SubmitError::Closed) => ErrorCode::Unavailable,
+            Self::Submit(SubmitError::Store(fault)) => fault.code(),
+        }
+    }
+}
+
+/// Stores messages behind the group-commit writer.
+pub struct Sends {
+    writer: Batcher<AppendFlush>,
+}
+
+struct AppendFlush {
+    store: Arc<dyn MessageStore>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    bus: Bus,
+    node: NodeName,
+    trace: TraceId,
+}
+
+impl Sends {
+    /// Starts the writer on `tracker`; it finishes what is queued after `stop`.
+    #[must_use]
+    #[expect(clippy::too_many_arguments, reason = "a service is built from its ports, once")]
+    pub fn start(
+        store: Arc<dyn MessageStore>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+        bus: Bus,
+        node: NodeName,
+        trace: TraceId,
+        config: BatchConfig,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let flush = Arc::new(AppendFlush { store, clock, ids, bus, node, trace });
+        Self { writer: Batcher::start(&flush, config, tracker, stop) }
+    }
+
+    /// Queues a send, in call order; the future is its answer, given after the commit (A2).
+    ///
+    /// A session's sends share a shard. `open_session` is what the caller believes to be the user's
+    /// open session; it only picks the shard of a send that names none, so that a pipeline of both
+    /// forms keeps its order (M6). Correctness rests on the session's lock.
+    ///
+    /// # Errors
+    /// `overloaded` or `unavailable` at once when it cannot be queued.
+    pub fn send(
+        &self,
+        request: AppendRequest,
+        open_session: Option<SessionId>,
+    ) -> Result<PendingSend, SendError> {
+        let shard = match &request.target {
+            AppendTarget::Session(session) => Some(*session),
+            AppendTarget::OpenSessionOf(_) => open_session,
+        };
+        Ok(PendingSend { pending: self.writer.submit(&shard, request)? })
+    }
+}
+
+/// The answer to a queued send. Dropping it does not undo the send.
+#[derive(Debug)]
+pub struct PendingSend {
+    pending: Pending<AppendOutcome>,
+}
+
+impl Future for PendingSend {
+    type Output = Result<Stored, SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.pending).poll(context).map(|answer| match answer? {
+            AppendOutcome::Stored(stored) => Ok(stored),
+            AppendOutcome::Refused(refusal) => Err(refusal.into()),
+        })
+    }
+}
+
+#[async_trait]
+impl Flush for AppendFlush {
+    type Request = AppendRequest;
+    type Answer = AppendOutcome;
+
+    async fn flush(&self, batch: &[AppendRequest]) -> Result<Vec<AppendOutcome>, StoreFault> {
+        let context = EventContext {
+            now: self.clock.now(),
+            source: self.node.clone(),
+            trace_id: self.trace.clone(),
+        };
+        let verdict = self
+            .store
+            .append(
+                batch,
+                &|snapshot, batch, ids| decide_append(snapshot, batch, &context, ids),
+                self.ids.as_ref(),
+            )
+            .await?;
+        metrics::counter!("kefu_messages_stored_total").increment(verdict.messages.len() as u64);
+        metrics::histogram!("kefu_append_batch").record(batch.len() as f64);
+        self.bus.publish(verdict.events);
+        Ok(verdict.outcomes)
+    }
+}
