@@ -1,1 +1,13 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+
+mod coordination;
+mod lock;
+mod presence;
+mod store;
+mod table;
+mod world;
+
+pub use coordination::MemoryCoordination;
+pub use lock::MemoryAssignLock;
+pub use presence::MemoryPresence;
+pub use world::MemoryWorld;

@@ -1,0 +1,10 @@
+//! The SQL ports on a [`MemoryWorld`](crate::MemoryWorld), one file a port. One call is one hold of
+//! the mutex.
+
+mod agent;
+mod assignment;
+mod line;
+mod message;
+mod outbox;
+mod session;
+mod upload;
