@@ -1,10 +1,12 @@
-//! The ports a desk stands on, in two bundles: what must survive, and what may be lost.
+//! The ports a desk stands on: what must survive, what may be lost, and the people connected.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use kefu_assignment::{AssignLock, AssignmentStore};
+use kefu_core::{ConnId, Seq, SessionId};
 use kefu_events::Outbox;
-use kefu_messaging::MessageStore;
+use kefu_messaging::{MessageStore, Push, Pusher};
 use kefu_presence::{AgentDirectory, PresenceStore};
 use kefu_queue::WaitingLine;
 use kefu_session::SessionStore;
@@ -36,4 +38,30 @@ pub struct Coordination {
     pub presence: Arc<dyn PresenceStore>,
     /// The lock of Z4.
     pub assign_lock: Arc<dyn AssignLock>,
+}
+
+/// How far one connection has been served in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// The connection.
+    pub conn: ConnId,
+    /// The session.
+    pub session_id: SessionId,
+    /// The highest position up to which everything was written to it.
+    pub written: Seq,
+}
+
+/// The live connections of this node: what a gateway implements.
+///
+/// # Contract
+/// - `positions` names only sessions that the connection's person takes part in; a session that was
+///   removed from an agent, or ended, is no longer named (A3).
+/// - `push_one` keeps the order of [`Pusher::push`]; an unknown connection is ignored.
+#[async_trait]
+pub trait Connections: Pusher {
+    /// How far every connection has been served (M5).
+    fn positions(&self) -> Vec<Position>;
+
+    /// Pushes to one connection only.
+    async fn push_one(&self, conn: ConnId, push: &Push);
 }

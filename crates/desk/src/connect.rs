@@ -1,0 +1,368 @@
+//! Connecting, resuming and leaving (S1, M4, P1, Z7).
+
+use std::collections::BTreeMap;
+
+use kefu_core::{
+    AgentInfo, Caller, ConnId, Page, PageLimit, Person, Seq, SessionId, StoreFault, TraceId,
+    UserInfo,
+};
+use kefu_events::EventContext;
+use kefu_messaging::{Message, Side, Window};
+use kefu_presence::Lease;
+use kefu_queue::Place;
+use kefu_session::{Session, Status, decide_open};
+
+use crate::{Desk, DeskError};
+
+/// What the visitor wants of a connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// Talk to somebody: opens a session unless one is open.
+    Consult,
+    /// Go on: never opens one.
+    Resume,
+}
+
+/// A `chat.connect`, its token verified.
+#[derive(Debug, Clone)]
+pub struct ConnectRequest {
+    /// What a visitor wants.
+    pub intent: Intent,
+    /// Where a visitor comes from.
+    pub source: String,
+    /// The positions the client has: for a visitor of one session, for an agent of each.
+    pub positions: BTreeMap<SessionId, Seq>,
+}
+
+/// A session with what a client is told besides it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    /// The session.
+    pub session: Session,
+    /// Its owner; after the end the agent recorded then.
+    pub agent: Option<AgentInfo>,
+    /// Its place while it waits.
+    pub place: Option<Place>,
+    /// Whether any agent is online.
+    pub agents_online: bool,
+}
+
+/// One of an agent's open sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedSession {
+    /// The session.
+    pub view: SessionView,
+    /// The visitor's messages not yet read.
+    pub unread_count: u32,
+}
+
+/// What `chat.connected` carries.
+#[derive(Debug, Clone)]
+pub struct ConnectAnswer {
+    /// The visitor's open session, if any.
+    pub session_id: Option<SessionId>,
+    /// The visitor's open session, else the latest ended one.
+    pub session: Option<SessionView>,
+    /// An agent's open sessions.
+    pub owned: Vec<OwnedSession>,
+    /// Messages, oldest first, at most the resume page (CC-09).
+    pub unread: Vec<Message>,
+    /// Whether more is to be pulled by history.
+    pub has_more: bool,
+    /// Up to which position the client has each of its sessions after this answer (M5). Sessions
+    /// with more to pull are absent until it did.
+    pub served: BTreeMap<SessionId, Seq>,
+}
+
+impl ConnectAnswer {
+    const fn empty() -> Self {
+        Self {
+            session_id: None,
+            session: None,
+            owned: Vec::new(),
+            unread: Vec::new(),
+            has_more: false,
+            served: BTreeMap::new(),
+        }
+    }
+}
+
+impl Desk {
+    /// Takes a connection in and tells it where its person stands.
+    ///
+    /// The caller registers the connection for pushes first and holds them back until the answer is
+    /// on its way: so nothing committed in between is missed, and nothing overtakes the answer (S1).
+    ///
+    /// # Errors
+    /// [`DeskError::TooManyConnections`]; store faults. After an error the connection holds no lease.
+    pub async fn connect(
+        &self,
+        caller: &Caller,
+        conn: ConnId,
+        request: &ConnectRequest,
+        trace: &TraceId,
+    ) -> Result<ConnectAnswer, DeskError> {
+        self.take_lease(&caller.person(), conn).await?;
+        let answer = self.answer_connect(caller, request, trace).await;
+        if answer.is_err() {
+            self.disconnect(caller, conn, trace).await;
+        }
+        answer
+    }
+
+    /// Renews the lease of a connection that gave a sign of life (P1).
+    pub async fn renew(&self, person: &Person, conn: ConnId) {
+        let renewed = self
+            .coordination
+            .presence
+            .renew(person, &self.lease(conn), self.config.presence_ttl)
+            .await;
+        if let Err(fault) = renewed {
+            tracing::warn!(%fault, "lease not renewed");
+        }
+    }
+
+    /// Lets a connection go: its typing ends, its lease is released; an agent without another one
+    /// is gone from now on (Z7).
+    pub async fn disconnect(&self, caller: &Caller, conn: ConnId, trace: &TraceId) {
+        self.typing.connection_closed(conn);
+        let person = caller.person();
+        let left = match self.coordination.presence.release(&person, &self.lease(conn)).await {
+            Ok(left) => left,
+            Err(fault) => {
+                tracing::warn!(%fault, "lease not released, it will expire");
+                return;
+            }
+        };
+        let Caller::Agent(info) = caller else { return };
+        if left > 0 {
+            return;
+        }
+        if let Err(error) = self.assignments.vanished(&info.admin_id, trace.clone()).await {
+            tracing::warn!(%error, "agent not marked gone, the sweep will");
+        }
+        self.restate_liveness(info, trace).await;
+    }
+
+    /// An agent may have come back while being marked gone; the lease decides (Z7).
+    async fn restate_liveness(&self, info: &AgentInfo, trace: &TraceId) {
+        let person = Person::Agent(info.admin_id.clone());
+        let leases = self.coordination.presence.count(&person).await.unwrap_or(0);
+        if leases == 0 {
+            return;
+        }
+        if let Err(error) = self.assignments.connected(info, trace.clone()).await {
+            tracing::warn!(%error, "agent not marked live, the sweep will");
+        }
+    }
+
+    async fn take_lease(&self, person: &Person, conn: ConnId) -> Result<(), DeskError> {
+        let taken = self
+            .coordination
+            .presence
+            .acquire(
+                person,
+                &self.lease(conn),
+                self.config.presence_ttl,
+                self.config.connections_per_person,
+            )
+            .await;
+        match taken {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(DeskError::TooManyConnections),
+            Err(fault) => {
+                // Chat goes on without leases (N5); the next renewal makes one.
+                tracing::warn!(%fault, "connection taken in without a lease");
+                Ok(())
+            }
+        }
+    }
+
+    fn lease(&self, conn: ConnId) -> Lease {
+        Lease { node: self.node.clone(), conn }
+    }
+
+    async fn answer_connect(
+        &self,
+        caller: &Caller,
+        request: &ConnectRequest,
+        trace: &TraceId,
+    ) -> Result<ConnectAnswer, DeskError> {
+        match caller {
+            Caller::User(user) => self.connect_user(user, request, trace).await,
+            Caller::Agent(info) => {
+                self.assignments.connected(info, trace.clone()).await?;
+                self.connect_agent(info, request).await
+            }
+            Caller::Supervisor(_) => Ok(ConnectAnswer::empty()),
+        }
+    }
+
+    async fn connect_user(
+        &self,
+        user: &UserInfo,
+        request: &ConnectRequest,
+        trace: &TraceId,
+    ) -> Result<ConnectAnswer, DeskError> {
+        let open = match request.intent {
+            Intent::Consult => Some(self.open_session(user, &request.source, trace).await?),
+            Intent::Resume => self.stores.sessions.find_open(&user.user_id).await?,
+        };
+        let session = match &open {
+            Some(session) => Some(session.clone()),
+            None => self.stores.sessions.find_latest_ended(&user.user_id).await?,
+        };
+        let page = self.unread_of_user(user, session.as_ref(), request).await?;
+        let mut served = BTreeMap::new();
+        if let Some(session) = &open
+            && !page.has_more
+        {
+            served.insert(session.id, session.last_seq.max(top(&page.items, session.id)));
+        }
+        if open.as_ref().is_some_and(|session| session.status == Status::Waiting) {
+            self.news.touch();
+        }
+        self.count_as_pushed(&page.items, Side::User);
+        let session = match session {
+            Some(session) => Some(self.view(session).await?),
+            None => None,
+        };
+        Ok(ConnectAnswer {
+            session_id: open.map(|session| session.id),
+            session,
+            unread: page.items,
+            has_more: page.has_more,
+            served,
+            ..ConnectAnswer::empty()
+        })
+    }
+
+    /// Opens under the lock of Z4, which only keeps ten tabs from queueing for one row.
+    async fn open_session(
+        &self,
+        user: &UserInfo,
+        source: &str,
+        trace: &TraceId,
+    ) -> Result<Session, StoreFault> {
+        let lock = &self.coordination.assign_lock;
+        let token = lock.try_acquire(&user.user_id, self.config.assign_lock).await.ok().flatten();
+        let context = EventContext {
+            now: self.clock.now(),
+            source: self.node.clone(),
+            trace_id: trace.clone(),
+        };
+        let ageing = self.config.ageing_per_minute;
+        let opened = self
+            .stores
+            .sessions
+            .open(
+                &user.user_id,
+                &|open, ids| decide_open(open, user, source, ageing, &context, ids),
+                self.ids.as_ref(),
+            )
+            .await;
+        if let Some(token) = token
+            && let Err(fault) = lock.release(&user.user_id, token).await
+        {
+            tracing::debug!(%fault, "assign lock left to expire");
+        }
+        let opened = opened?;
+        self.bus.publish(opened.events);
+        Ok(opened.session)
+    }
+
+    /// With a position of the answered session exactly what is above it; else what no device
+    /// acknowledged (M4).
+    async fn unread_of_user(
+        &self,
+        user: &UserInfo,
+        session: Option<&Session>,
+        request: &ConnectRequest,
+    ) -> Result<Page<Message>, StoreFault> {
+        let position = session.and_then(|s| request.positions.get(&s.id).map(|seq| (s.id, *seq)));
+        let messages = &self.stores.messages;
+        match position {
+            Some((id, seq)) => messages.history(id, Window::After(seq), self.resume_page()).await,
+            None => {
+                let person = Person::User(user.user_id.clone());
+                messages.list_undelivered(&person, None, self.resume_page()).await
+            }
+        }
+    }
+
+    async fn connect_agent(
+        &self,
+        info: &AgentInfo,
+        request: &ConnectRequest,
+    ) -> Result<ConnectAnswer, DeskError> {
+        let sessions = self.stores.sessions.list_owned(&info.admin_id).await?;
+        let ids: Vec<_> = sessions.iter().map(|session| session.id).collect();
+        let counts = self.stores.messages.count_unread(&ids, Side::Agent).await?;
+        let mut answer = ConnectAnswer::empty();
+        for session in sessions {
+            let page = self.unread_of_agent(info, &session, request).await?;
+            if !page.has_more {
+                let tip = session.last_seq.max(top(&page.items, session.id));
+                answer.served.insert(session.id, tip);
+            }
+            answer.has_more |= page.has_more;
+            answer.unread.extend(page.items);
+            let unread_count = counts.get(&session.id).copied().unwrap_or(0);
+            let view = SessionView {
+                session,
+                agent: Some(info.clone()),
+                place: None,
+                agents_online: true,
+            };
+            answer.owned.push(OwnedSession { view, unread_count });
+        }
+        cut(&mut answer, self.config.resume_page as usize);
+        self.count_as_pushed(&answer.unread, Side::Agent);
+        Ok(answer)
+    }
+
+    async fn unread_of_agent(
+        &self,
+        info: &AgentInfo,
+        session: &Session,
+        request: &ConnectRequest,
+    ) -> Result<Page<Message>, StoreFault> {
+        let messages = &self.stores.messages;
+        if let Some(seq) = request.positions.get(&session.id) {
+            return messages.history(session.id, Window::After(*seq), self.resume_page()).await;
+        }
+        let person = Person::Agent(info.admin_id.clone());
+        messages.list_undelivered(&person, Some(session.id), self.resume_page()).await
+    }
+
+    /// What the answer carries counts as the first push, so that it is pushed again unless
+    /// acknowledged: a client that knows only spec A's fields gets it then (M3).
+    fn count_as_pushed(&self, unread: &[Message], reader: Side) {
+        let to_reader =
+            |message: &&Message| message.sender.side() != reader && !message.status.is_delivered();
+        for message in unread.iter().filter(to_reader) {
+            self.delivery.handed_over(message.msg_id);
+        }
+    }
+
+    fn resume_page(&self) -> PageLimit {
+        PageLimit::new(self.config.resume_page).unwrap_or(PageLimit::MAX)
+    }
+}
+
+fn top(messages: &[Message], session: SessionId) -> Seq {
+    let of_session = messages.iter().filter(|message| message.session_id == session);
+    of_session.map(|message| message.seq).max().unwrap_or_default()
+}
+
+/// One list over all sessions, oldest first; a session whose messages were cut is not served whole.
+fn cut(answer: &mut ConnectAnswer, limit: usize) {
+    answer.unread.sort_by_key(|message| message.msg_id);
+    if answer.unread.len() <= limit {
+        return;
+    }
+    for message in answer.unread.drain(limit..) {
+        answer.served.remove(&message.session_id);
+    }
+    answer.has_more = true;
+}

@@ -1,0 +1,295 @@
+//! Who is told what after a commit: the one place where events become pushes (A2).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use kefu_assignment::{Drain, Origin};
+use kefu_core::{AdminId, ConnId, MsgId, PageLimit, Person, SessionId, UserId};
+use kefu_events::{Envelope, Event, Handler, HandlerError};
+use kefu_messaging::{Delivery, Fresh, Parties, Push, RemovalReason};
+use kefu_session::Session;
+
+use crate::news::News;
+use crate::serve::offer;
+use crate::typing::Typing;
+use crate::{Connections, DeskError, Stores};
+
+/// Turns committed events into pushes. Idempotent: clients merge by id, and stale events are skipped.
+pub(crate) struct Fanout {
+    stores: Stores,
+    connections: Arc<dyn Connections>,
+    delivery: Delivery,
+    news: Arc<News>,
+    typing: Typing,
+    owners: Mutex<Owners>,
+}
+
+impl Fanout {
+    pub(crate) const NAME: &'static str = "fanout";
+
+    pub(crate) fn new(
+        stores: Stores,
+        connections: Arc<dyn Connections>,
+        delivery: Delivery,
+        news: Arc<News>,
+        typing: Typing,
+    ) -> Self {
+        let owners = Mutex::new(Owners::default());
+        Self { stores, connections, delivery, news, typing, owners }
+    }
+
+    async fn tell(&self, envelope: &Envelope) -> Result<(), DeskError> {
+        let origin = envelope.attachment::<Origin>().and_then(|origin| origin.0);
+        match &envelope.event {
+            Event::SessionOpened { .. } => self.news.touch(),
+            Event::SessionRated { .. } => {}
+            Event::SessionAssigned { session_id, admin_id, from, version, .. } => {
+                self.owners().note(*session_id, *version, Some(admin_id));
+                self.assigned(*session_id, admin_id, from.as_ref(), *version, origin).await?;
+            }
+            Event::SessionRequeued { session_id, user_id, from, reason, version } => {
+                self.owners().note(*session_id, *version, None);
+                self.remove(from, *session_id, RemovalReason::Requeued).await;
+                let push = Push::Requeued { session_id: *session_id, reason: reason.as_str() };
+                self.push_user(user_id, &push, None).await;
+                self.news.forget(*session_id);
+            }
+            Event::SessionEnded { session_id, user_id, admin_id, .. } => {
+                self.owners().forget(*session_id);
+                self.typing.session_ended(*session_id);
+                self.ended(*session_id, user_id, admin_id.as_ref(), origin).await?;
+            }
+            Event::MessageStored { session_id, msg_id, user_id, admin_id, version, .. } => {
+                let owner = self.owners().owner(*session_id, *version, admin_id.clone());
+                let parties = Parties { session_id: *session_id, user: user_id.clone(), owner };
+                self.message(envelope, *msg_id, &parties).await?;
+            }
+            Event::AgentChanged { admin_id, .. } => {
+                self.agent_changed(admin_id, origin).await?;
+                self.news.touch();
+            }
+        }
+        Ok(())
+    }
+
+    /// The user learns who serves them, the source loses the session, the target gets it (Z5).
+    async fn assigned(
+        &self,
+        session: SessionId,
+        admin: &AdminId,
+        from: Option<&AdminId>,
+        version: i64,
+        origin: Option<ConnId>,
+    ) -> Result<(), DeskError> {
+        if let Some(from) = from {
+            let reason = RemovalReason::Transferred(admin.clone());
+            self.remove(from, session, reason).await;
+        }
+        self.news.touch();
+        let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
+        // It has moved on: a later event tells the rest.
+        if session.version > version && !session.is_owned_by(admin) {
+            return Ok(());
+        }
+        if let Some(agent) = self.stores.agents.find(admin).await? {
+            let push = Push::Assigned { session_id: session.id, agent: agent.info };
+            self.push_user(&session.user.user_id, &push, None).await;
+        }
+        let offer = Push::SessionNew(offer(&self.stores, &session).await?);
+        self.push_agent(admin, &offer, origin).await;
+        self.bring_waiting_messages(&session, admin).await
+    }
+
+    /// What the visitor wrote while nobody was there is pushed to the new owner.
+    async fn bring_waiting_messages(
+        &self,
+        session: &Session,
+        admin: &AdminId,
+    ) -> Result<(), DeskError> {
+        let person = Person::Agent(admin.clone());
+        let messages = &self.stores.messages;
+        let page = messages.list_undelivered(&person, Some(session.id), PageLimit::MAX).await?;
+        let parties = Parties::from(session);
+        for message in page.items {
+            self.delivery.redeliver(message, &parties).await;
+        }
+        Ok(())
+    }
+
+    async fn ended(
+        &self,
+        session: SessionId,
+        user: &UserId,
+        admin: Option<&AdminId>,
+        origin: Option<ConnId>,
+    ) -> Result<(), DeskError> {
+        self.news.forget(session);
+        let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
+        let push = Push::Ended {
+            session_id: session.id,
+            ended_by: session.ended_by.clone(),
+            time: session.ended_at.unwrap_or(session.started_at),
+        };
+        self.push_user(user, &push, origin).await;
+        if let Some(admin) = admin {
+            self.push_agent(admin, &push, origin).await;
+        }
+        Ok(())
+    }
+
+    /// From the fast path the message is at hand; from the outbox it is read back, and skipped if a
+    /// device has it already (2.5).
+    async fn message(
+        &self,
+        envelope: &Envelope,
+        msg_id: MsgId,
+        parties: &Parties,
+    ) -> Result<(), DeskError> {
+        if let Some(fresh) = envelope.attachment::<Fresh>() {
+            self.typing.message_sent(&fresh.message);
+            self.delivery.deliver(&fresh, parties).await;
+            return Ok(());
+        }
+        let Some(message) = self.stores.messages.find(msg_id).await? else { return Ok(()) };
+        if message.status.is_delivered() {
+            return Ok(());
+        }
+        let Some(session) = self.stores.sessions.find(message.session_id).await? else {
+            return Ok(());
+        };
+        let fresh = Fresh { message: Arc::new(message), origin: None };
+        self.delivery.deliver(&fresh, &Parties::from(&session)).await;
+        Ok(())
+    }
+
+    async fn agent_changed(
+        &self,
+        admin: &AdminId,
+        origin: Option<ConnId>,
+    ) -> Result<(), DeskError> {
+        let Some(agent) = self.stores.agents.find(admin).await? else { return Ok(()) };
+        let push = Push::AgentStatus {
+            online: agent.availability == kefu_presence::Availability::Online,
+            max_sessions: agent.max_sessions,
+            active_sessions: agent.active_sessions,
+        };
+        self.push_agent(admin, &push, origin).await;
+        Ok(())
+    }
+
+    async fn remove(&self, admin: &AdminId, session_id: SessionId, reason: RemovalReason) {
+        self.push_agent(admin, &Push::SessionRemoved { session_id, reason }, None).await;
+    }
+
+    async fn push_user(&self, user: &UserId, push: &Push, except: Option<ConnId>) {
+        self.connections.push(&Person::User(user.clone()), push, except).await;
+    }
+
+    async fn push_agent(&self, admin: &AdminId, push: &Push, except: Option<ConnId>) {
+        self.connections.push(&Person::Agent(admin.clone()), push, except).await;
+    }
+
+    fn owners(&self) -> std::sync::MutexGuard<'_, Owners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Handler for Fanout {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
+        self.tell(envelope).await.map_err(|error| HandlerError { reason: error.to_string() })
+    }
+}
+
+/// The newest known owner of each open session.
+///
+/// Two commits may be handed over in the other order; by the session's version an older message
+/// still goes to whoever owns the session now, never to an agent who lost it (A3).
+#[derive(Default)]
+struct Owners {
+    newest: HashMap<SessionId, (i64, Option<AdminId>)>,
+}
+
+impl Owners {
+    fn note(&mut self, session: SessionId, version: i64, owner: Option<&AdminId>) {
+        let entry = self.newest.entry(session).or_insert((0, None));
+        if entry.0 < version {
+            *entry = (version, owner.cloned());
+        }
+    }
+
+    fn owner(
+        &self,
+        session: SessionId,
+        version: i64,
+        at_commit: Option<AdminId>,
+    ) -> Option<AdminId> {
+        match self.newest.get(&session) {
+            Some((newer, owner)) if *newer > version => owner.clone(),
+            Some(_) | None => at_commit,
+        }
+    }
+
+    fn forget(&mut self, session: SessionId) {
+        self.newest.remove(&session);
+    }
+}
+
+/// Starts a pass on every event that can create work or capacity (Z3).
+pub(crate) struct DrainOnEvent {
+    drain: Arc<Drain>,
+}
+
+impl DrainOnEvent {
+    pub(crate) const NAME: &'static str = "drain";
+
+    pub(crate) const fn new(drain: Arc<Drain>) -> Self {
+        Self { drain }
+    }
+}
+
+#[async_trait]
+impl Handler for DrainOnEvent {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
+        match &envelope.event {
+            Event::SessionOpened { .. }
+            | Event::SessionRequeued { .. }
+            | Event::SessionEnded { .. }
+            | Event::SessionAssigned { from: Some(_), .. }
+            | Event::AgentChanged { .. } => {
+                self.drain.run().await?;
+                Ok(())
+            }
+            Event::SessionAssigned { from: None, .. }
+            | Event::SessionRated { .. }
+            | Event::MessageStored { .. } => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_handed_over_late_goes_to_the_newest_owner() {
+        let session = SessionId::new(1).expect("positive");
+        let (old, new) = (AdminId::new("a").ok(), AdminId::new("b").ok());
+        let mut owners = Owners::default();
+        owners.note(session, 2, old.as_ref());
+        assert_eq!(owners.owner(session, 3, old.clone()), old);
+        owners.note(session, 4, new.as_ref());
+        assert_eq!(owners.owner(session, 3, old.clone()), new, "A3");
+        owners.note(session, 2, old.as_ref());
+        assert_eq!(owners.owner(session, 3, old), new);
+    }
+}

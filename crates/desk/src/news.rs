@@ -1,0 +1,179 @@
+//! What waiting visitors and consoles hear about the line (Q2), coalesced over 250 ms.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
+use kefu_core::{Clock, EventId, IdSource, Person, SessionId, StoreFault};
+use kefu_messaging::{Push, QueueEntry};
+use kefu_queue::{Line, Outlook, Place, decide_notice};
+use kefu_session::{Session, SessionVerdict, Updated};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::{Connections, Stores};
+
+/// The front of the line as consoles see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueNews {
+    /// The first 50.
+    pub entries: Arc<[QueueEntry]>,
+    /// How many wait.
+    pub total: u32,
+    /// Grows, so that an older list is noticed.
+    pub version: i64,
+}
+
+/// Tells waiting visitors their place, or that nobody is online, and consoles the line.
+pub(crate) struct News {
+    stores: Stores,
+    connections: Arc<dyn Connections>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    wake: Notify,
+    told: Mutex<Told>,
+}
+
+/// What was last said to whom, on this node.
+#[derive(Default)]
+struct Told {
+    places: HashMap<SessionId, Place>,
+    list: Option<(Arc<[QueueEntry]>, u32)>,
+}
+
+impl News {
+    pub(crate) fn start(
+        stores: &Stores,
+        connections: &Arc<dyn Connections>,
+        clock: &Arc<dyn Clock>,
+        ids: &Arc<dyn IdSource>,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Arc<Self> {
+        let news = Arc::new(Self {
+            stores: stores.clone(),
+            connections: Arc::clone(connections),
+            clock: Arc::clone(clock),
+            ids: Arc::clone(ids),
+            wake: Notify::new(),
+            told: Mutex::new(Told::default()),
+        });
+        tracker.spawn(Arc::clone(&news).run(stop.clone()));
+        news
+    }
+
+    /// Something about the line may have changed.
+    pub(crate) fn touch(&self) {
+        self.wake.notify_one();
+    }
+
+    /// What was said to this session no longer holds: say it anew (requeue, end).
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.told().places.remove(&session);
+        self.touch();
+    }
+
+    /// The front of the line now.
+    pub(crate) async fn list(&self) -> Result<QueueNews, StoreFault> {
+        // The version is taken first: a list can then only be newer than it says, never older.
+        let version = EventId::next_after(self.ids.as_ref(), 0).get();
+        let line = self.stores.line.front(QUEUE_LIST).await?;
+        let entries = entries(&line.sessions);
+        Ok(QueueNews { entries, total: line.total, version })
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.wake.notified() => {}
+            }
+            if let Err(fault) = self.tell().await {
+                tracing::warn!(%fault, "queue news are held up");
+                self.touch();
+            }
+            // Coalescing, not synchronisation: whatever changes meanwhile is told together (Q2).
+            tokio::time::sleep(QUEUE_COALESCE).await;
+        }
+    }
+
+    async fn tell(&self) -> Result<(), StoreFault> {
+        self.tell_consoles().await?;
+        // Somebody has room: the drain is about to serve the front, a place would be a false alarm.
+        if !self.stores.agents.list_eligible(1).await?.is_empty() {
+            return Ok(());
+        }
+        let line = self.stores.line.front(u32::MAX).await?;
+        let online = self.stores.agents.list_online().await?.iter().any(|agent| agent.live);
+        match Outlook::when(online) {
+            Outlook::Queued => self.tell_places(&line).await,
+            Outlook::LeaveMessage => self.tell_nobody_is_online(&line).await?,
+        }
+        Ok(())
+    }
+
+    async fn tell_consoles(&self) -> Result<(), StoreFault> {
+        let news = self.list().await?;
+        let said = (Arc::clone(&news.entries), news.total);
+        if self.told().list.as_ref() == Some(&said) {
+            return Ok(());
+        }
+        let push =
+            Push::QueueList { entries: news.entries, total: news.total, version: news.version };
+        self.connections.push_to_consoles(&push).await;
+        self.told().list = Some(said);
+        Ok(())
+    }
+
+    async fn tell_places(&self, line: &Line) {
+        let mut places = HashMap::with_capacity(line.sessions.len());
+        for (session, position) in line.sessions.iter().zip(1..) {
+            let place = Place { position, total: line.total };
+            let known = self.told().places.get(&session.id) == Some(&place);
+            if !known {
+                let push =
+                    Push::QueuePosition { session_id: session.id, position, total: line.total };
+                let user = Person::User(session.user.user_id.clone());
+                self.connections.push(&user, &push, None).await;
+            }
+            places.insert(session.id, place);
+        }
+        self.told().places = places;
+    }
+
+    async fn tell_nobody_is_online(&self, line: &Line) -> Result<(), StoreFault> {
+        self.told().places.clear();
+        let now = self.clock.now();
+        for session in &line.sessions {
+            // Most were told already; only the others cost a transaction.
+            if matches!(decide_notice(session, now), SessionVerdict::Keep) {
+                continue;
+            }
+            let updated = self
+                .stores
+                .sessions
+                .update(session.id, &|row, _| decide_notice(row, now), self.ids.as_ref())
+                .await?;
+            if let Updated::Written(session, _) = updated {
+                let user = Person::User(session.user.user_id);
+                self.connections.push(&user, &Push::OfflineNotice, None).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn entries(sessions: &[Session]) -> Arc<[QueueEntry]> {
+    let entry = |(session, position): (&Session, u32)| QueueEntry {
+        session_id: session.id,
+        user: session.user_info(),
+        waiting_since: session.queued_at,
+        position,
+    };
+    sessions.iter().zip(1..).map(entry).collect()
+}

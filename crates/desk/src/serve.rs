@@ -1,0 +1,125 @@
+//! Serving a session: claim, transfer, end, rate.
+
+use std::sync::Arc;
+
+use kefu_assignment::Origin;
+use kefu_core::text::check_free_text;
+use kefu_core::{AdminId, Caller, SessionId, TraceId, limit};
+use kefu_events::EventContext;
+use kefu_messaging::{SessionOffer, Side};
+use kefu_session::{RatingRequest, Refusal, Session, Updated, decide_rating};
+
+use crate::{Desk, DeskError, Stores};
+
+impl Desk {
+    /// Takes a waiting session (Z6).
+    ///
+    /// # Errors
+    /// As `Assignments::claim`.
+    pub async fn claim(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        origin: Origin,
+        trace: &TraceId,
+    ) -> Result<SessionOffer, DeskError> {
+        let claimed = self.assignments.claim(caller, session, origin, trace.clone()).await?;
+        offer(&self.stores, &claimed).await
+    }
+
+    /// Hands a session to a colleague (Z5).
+    ///
+    /// # Errors
+    /// As `Assignments::transfer`; `content_too_long` for the note.
+    pub async fn transfer(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        target: &AdminId,
+        note: Option<String>,
+        origin: Origin,
+        trace: &TraceId,
+    ) -> Result<(), DeskError> {
+        if let Some(note) = &note {
+            check_free_text(note, limit::MAX_NOTE_CHARS)?;
+        }
+        let transfer =
+            self.assignments.transfer(caller, session, target, note, origin, trace.clone());
+        Ok(transfer.await?)
+    }
+
+    /// Ends a session; again gives the same answer (S4).
+    ///
+    /// # Errors
+    /// As `Assignments::end`.
+    pub async fn end(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        origin: Origin,
+        trace: &TraceId,
+    ) -> Result<Session, DeskError> {
+        Ok(self.assignments.end(caller, session, origin, trace.clone()).await?)
+    }
+
+    /// Judges a session; a later rating replaces the earlier (S3).
+    ///
+    /// # Errors
+    /// `forbidden` unless a user, `not_found` unless theirs, `content_too_long` for the comment.
+    pub async fn rate(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        request: &RatingRequest,
+        trace: &TraceId,
+    ) -> Result<(), DeskError> {
+        check_free_text(&request.comment, limit::MAX_RATING_CHARS)?;
+        let context = EventContext {
+            now: self.clock.now(),
+            source: self.node.clone(),
+            trace_id: trace.clone(),
+        };
+        let updated = self
+            .stores
+            .sessions
+            .update(
+                session,
+                &|session, ids| decide_rating(session, caller, request, &context, ids),
+                self.ids.as_ref(),
+            )
+            .await?;
+        match updated {
+            Updated::Written(_, events) => {
+                self.bus.publish(events);
+                Ok(())
+            }
+            Updated::Kept(_) => Ok(()),
+            Updated::Refused(refusal) => Err(refusal.into()),
+            Updated::Missing if caller.user_id().is_none() => Err(Refusal::Forbidden.into()),
+            Updated::Missing => Err(Refusal::NotFound.into()),
+        }
+    }
+}
+
+/// What a session's new agent is shown of it (Z5).
+pub(crate) async fn offer(stores: &Stores, session: &Session) -> Result<SessionOffer, DeskError> {
+    let unread = stores.messages.count_unread(&[session.id], Side::Agent).await?;
+    let records = stores.assignments.list_records(session.id).await?;
+    let note = records.into_iter().next_back().and_then(|record| record.note);
+    Ok(SessionOffer {
+        session_id: session.id,
+        user: session.user_info(),
+        source: session.source.clone(),
+        unread: unread.get(&session.id).copied().unwrap_or(0),
+        last_seq: session.last_seq,
+        note,
+    })
+}
+
+impl Desk {
+    /// The drain, for embedders that trigger passes of their own.
+    #[must_use]
+    pub const fn drain(&self) -> &Arc<kefu_assignment::Drain> {
+        &self.drain
+    }
+}
