@@ -111,9 +111,7 @@ impl State {
     }
 
     fn put(&mut self, person: &Person, lease: &Lease, deadline: Duration) {
-        let slots = self.people.get_mut(person);
-        let held = slots.and_then(|slots| slots.iter_mut().find(|slot| slot.lease == *lease));
-        if let Some(slot) = held {
+        if let Some(slot) = self.slot(person, lease) {
             slot.deadline = deadline;
             return;
         }
@@ -137,25 +135,25 @@ impl State {
             let due = self.expiry.first_entry().filter(|entry| entry.key().0 <= now);
             let Some(entry) = due else { return };
             let (person, lease) = entry.remove();
-            self.settle(person, lease, now);
+            self.settle(&person, &lease, now);
         }
     }
 
     /// Queues a lease anew if it was renewed meanwhile, else drops it.
-    fn settle(&mut self, person: Person, lease: Lease, now: Duration) {
-        let slots = self.people.get(&person).map(Vec::as_slice).unwrap_or_default();
-        let deadline = slots.iter().find(|slot| slot.lease == lease).map(|slot| slot.deadline);
-        match deadline.filter(|deadline| *deadline > now) {
-            None => self.remove(&person, &lease),
-            Some(deadline) => {
+    fn settle(&mut self, person: &Person, lease: &Lease, now: Duration) {
+        match self.slot(person, lease).map(|slot| slot.deadline) {
+            Some(deadline) if deadline > now => {
                 let queued = self.enqueue(person.clone(), lease.clone(), deadline);
-                let slots = self.people.get_mut(&person);
-                let slot = slots.and_then(|s| s.iter_mut().find(|slot| slot.lease == lease));
-                if let Some(slot) = slot {
+                if let Some(slot) = self.slot(person, lease) {
                     slot.queued = queued;
                 }
             }
+            Some(_) | None => self.remove(person, lease),
         }
+    }
+
+    fn slot(&mut self, person: &Person, lease: &Lease) -> Option<&mut Slot> {
+        self.people.get_mut(person)?.iter_mut().find(|slot| slot.lease == *lease)
     }
 
     fn enqueue(&mut self, person: Person, lease: Lease, at: Duration) -> QueueKey {
