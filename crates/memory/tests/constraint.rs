@@ -14,7 +14,7 @@ fn world() -> World {
     World::new(MemoryWorld::new(Arc::new(ManualClock::default())).stores())
 }
 
-fn assert_refused<T: std::fmt::Debug>(answer: Result<T, StoreFault>) {
+fn assert_refused<T: std::fmt::Debug>(answer: &Result<T, StoreFault>) {
     assert!(matches!(answer, Err(StoreFault::Internal { .. })), "{answer:?}");
 }
 
@@ -43,7 +43,7 @@ async fn status_and_owner_must_agree() {
             records: vec![build::record(&*world.ids, session.id, None, world.context().now)],
             sessions: vec![wrong],
         };
-        assert_refused(world.apply(&change).await);
+        assert_refused(&world.apply(&change).await);
         assert_eq!(world.session(session.id).await, session);
         assert_eq!(world.stores.agents.find(&build::admin("a1")).await, Ok(None));
         assert_eq!(world.stores.assignments.list_records(session.id).await, Ok(Vec::new()));
@@ -62,12 +62,12 @@ async fn a_user_has_one_open_session() {
     let (user, ids) = (&second.user.user_id, world.ids.as_ref());
     let insert =
         |_: Option<&Session>, _: &dyn IdSource| OpenVerdict::Insert(third.clone(), Vec::new());
-    assert_refused(world.stores.sessions.open(user, &insert, ids).await);
+    assert_refused(&world.stores.sessions.open(user, &insert, ids).await);
     assert_eq!(world.stores.sessions.find(third.id).await, Ok(None));
 
     let reopened = Session { status: Status::Waiting, admin_id: None, ..ended.clone() };
     let reopen = Change { sessions: vec![reopened.clone()], ..Change::default() };
-    assert_refused(world.apply(&reopen).await);
+    assert_refused(&world.apply(&reopen).await);
     assert_eq!(world.session(first.id).await, ended);
 
     let closed = Session { status: Status::Ended, ..second.clone() };
@@ -90,7 +90,7 @@ async fn the_session_store_leaves_status_owner_and_tip_alone() {
         let write =
             |_: &Session, _: &dyn IdSource| SessionVerdict::Write(wrong.clone(), Vec::new());
         let ids = world.ids.as_ref();
-        assert_refused(world.stores.sessions.update(session.id, &write, ids).await);
+        assert_refused(&world.stores.sessions.update(session.id, &write, ids).await);
         assert_eq!(world.session(session.id).await, session);
     }
 }
@@ -105,7 +105,7 @@ async fn only_rows_of_the_scope_are_written() {
     ];
     for change in unlocked {
         let scope = Scope::default();
-        assert_refused(world.transact(&scope, &|_, _| Verdict::Apply(change.clone())).await);
+        assert_refused(&world.transact(&scope, &|_, _| Verdict::Apply(change.clone())).await);
     }
     assert_eq!(world.stores.agents.find(&build::admin("a1")).await, Ok(None));
 }
@@ -116,16 +116,16 @@ async fn ids_of_events_and_records_are_used_once() {
     let session = world.open("u1", 0).await;
     let stored = world.outbox().await;
     let again = Change { events: stored.clone(), ..Change::default() };
-    assert_refused(world.apply(&again).await);
+    assert_refused(&world.apply(&again).await);
 
     let record = build::record(&*world.ids, session.id, None, world.context().now);
     let twice = Change { records: vec![record.clone(), record], ..Change::default() };
-    assert_refused(world.apply(&twice).await);
+    assert_refused(&world.apply(&twice).await);
     assert_eq!(world.stores.assignments.list_records(session.id).await, Ok(Vec::new()));
 
     let ids: Vec<_> = stored.iter().map(|envelope| envelope.id).collect();
     world.stores.outbox.confirm(&ids, world.context().now).await.expect("memory");
-    assert_refused(world.apply(&again).await);
+    assert_refused(&world.apply(&again).await);
 }
 
 /// Appends `messages` as they are, with the tip of the last.
@@ -172,7 +172,7 @@ async fn message_ids_positions_and_keys_are_used_once() {
         vec![fresh(2, "k2"), Message { session_id: unknown, ..fresh(3, "k3") }],
     ];
     for batch in batches {
-        assert_refused(append_as_is(&world, &batch).await);
+        assert_refused(&append_as_is(&world, &batch).await);
         assert_eq!((world.session(session.id).await, world.history(session.id).await), before);
     }
     assert!(append_as_is(&world, &[two]).await.is_ok());
@@ -192,8 +192,8 @@ async fn a_status_never_goes_back() {
         async move { stores.messages.record(&[], &|_, _| verdict.clone()).await }
     };
     assert!(record(MessageStatus::Read).await.is_ok());
-    assert_refused(record(MessageStatus::Delivered).await);
-    assert_refused(record(MessageStatus::Failed).await);
+    assert_refused(&record(MessageStatus::Delivered).await);
+    assert_refused(&record(MessageStatus::Failed).await);
     let stored = world.stores.messages.find(message.msg_id).await.expect("memory");
     assert_eq!(stored.map(|message| message.status), Some(MessageStatus::Read));
 }
