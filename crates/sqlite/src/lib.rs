@@ -1,1 +1,18 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+
+mod agent;
+mod append;
+mod assignment;
+mod connect;
+mod error;
+mod line;
+mod message;
+mod open;
+mod outbox;
+mod receipt;
+mod rows;
+mod session;
+mod upload;
+mod writer;
+
+pub use open::{OpenError, SqliteOptions, SqliteStore};
