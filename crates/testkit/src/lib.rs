@@ -4,14 +4,26 @@
 //!
 //! This crate knows no adapter. An adapter's `tests/contract.rs` stamps the suites on itself.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "test support: a panic is how a case fails"
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        reason = "test support: a panic is how a case fails"
+    )
 )]
 
+pub mod build;
+pub mod check;
+mod fault;
+mod fault_ports;
 mod harness;
+mod race;
 mod stamp;
 pub mod suite;
+mod world;
 
+pub use fault::{Flaky, Gate, Slow, Strike};
 pub use harness::{CoordinationHarness, Harness};
+pub use race::{race, seeded};
+pub use world::{World, stored};

@@ -1,4 +1,14 @@
 //! One module per port. A case is a function over a harness that panics when the contract is broken.
 
+pub mod agents;
 pub mod assign_lock;
+pub mod assignments;
+pub mod history;
+pub mod line;
+pub mod loads;
+pub mod messages;
+pub mod outbox;
+pub mod presence;
+pub mod receipts;
 pub mod sessions;
+pub mod uploads;
