@@ -26,4 +26,4 @@ pub use desk::{Desk, DeskParts};
 pub use error::DeskError;
 pub use news::QueueNews;
 pub use ports::{Connections, Coordination, Position, Stores};
-pub use talk::{Content, SendRequest};
+pub use talk::SendRequest;

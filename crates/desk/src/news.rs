@@ -1,10 +1,11 @@
 //! What waiting visitors and consoles hear about the line (Q2), coalesced over 250 ms.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
-use kefu_core::{Clock, EventId, IdSource, Person, SessionId, StoreFault};
+use kefu_core::{Clock, IdSource, Person, SessionId, StoreFault};
 use kefu_messaging::{Push, QueueEntry};
 use kefu_queue::{Line, Outlook, Place, decide_notice};
 use kefu_session::{Session, SessionVerdict, Updated};
@@ -32,6 +33,7 @@ pub(crate) struct News {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     wake: Notify,
+    version: AtomicI64,
     told: Mutex<Told>,
 }
 
@@ -57,6 +59,7 @@ impl News {
             clock: Arc::clone(clock),
             ids: Arc::clone(ids),
             wake: Notify::new(),
+            version: AtomicI64::new(0),
             told: Mutex::new(Told::default()),
         });
         tracker.spawn(Arc::clone(&news).run(stop.clone()));
@@ -77,10 +80,18 @@ impl News {
     /// The front of the line now.
     pub(crate) async fn list(&self) -> Result<QueueNews, StoreFault> {
         // The version is taken first: a list can then only be newer than it says, never older.
-        let version = EventId::next_after(self.ids.as_ref(), 0).get();
+        let version = self.next_version();
         let line = self.stores.line.front(QUEUE_LIST).await?;
         let entries = entries(&line.sessions);
         Ok(QueueNews { entries, total: line.total, version })
+    }
+
+    /// Milliseconds, or one more than the last: grows over restarts, and JavaScript keeps it exactly.
+    fn next_version(&self) -> i64 {
+        let now = self.clock.now().0;
+        let next = |last: i64| Some(now.max(last + 1));
+        let last = self.version.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        now.max(last.unwrap_or_else(|last| last) + 1)
     }
 
     async fn run(self: Arc<Self>, stop: CancellationToken) {

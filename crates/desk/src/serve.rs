@@ -7,7 +7,7 @@ use kefu_core::text::check_free_text;
 use kefu_core::{AdminId, Caller, SessionId, TraceId, limit};
 use kefu_events::EventContext;
 use kefu_messaging::{SessionOffer, Side};
-use kefu_session::{RatingRequest, Refusal, Session, Updated, decide_rating};
+use kefu_session::{Rating, RatingRequest, Refusal, Session, Updated, decide_rating};
 
 use crate::{Desk, DeskError, Stores};
 
@@ -72,7 +72,7 @@ impl Desk {
         session: SessionId,
         request: &RatingRequest,
         trace: &TraceId,
-    ) -> Result<(), DeskError> {
+    ) -> Result<Rating, DeskError> {
         check_free_text(&request.comment, limit::MAX_RATING_CHARS)?;
         let context = EventContext {
             now: self.clock.now(),
@@ -89,11 +89,11 @@ impl Desk {
             )
             .await?;
         match updated {
-            Updated::Written(_, events) => {
+            Updated::Written(session, events) => {
                 self.bus.publish(events);
-                Ok(())
+                Ok(session.rating.ok_or(Refusal::Conflict)?)
             }
-            Updated::Kept(_) => Ok(()),
+            Updated::Kept(session) => Ok(session.rating.ok_or(Refusal::Conflict)?),
             Updated::Refused(refusal) => Err(refusal.into()),
             Updated::Missing if caller.user_id().is_none() => Err(Refusal::Forbidden.into()),
             Updated::Missing => Err(Refusal::NotFound.into()),

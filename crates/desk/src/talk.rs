@@ -7,18 +7,9 @@ use kefu_messaging::{
     AppendRequest, AppendTarget, Draft, PendingSend, Receipt, ReceiptRequest, Reported, Sender,
 };
 use kefu_session::{Access, Refusal, Session, access};
-use kefu_upload::{StoredUpload, UploadPath};
+use kefu_upload::StoredUpload;
 
 use crate::{Desk, DeskError};
-
-/// The content of a send as it came.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// Plain text.
-    Text(String),
-    /// The URL that an upload returned, with or without its query.
-    ImageUrl(String),
-}
 
 /// A `chat.message.send`.
 #[derive(Debug, Clone)]
@@ -28,7 +19,7 @@ pub struct SendRequest {
     /// The idempotency key (T2).
     pub client_msg_id: ClientMsgId,
     /// What it says.
-    pub content: Content,
+    pub draft: Draft,
     /// The connection's own session, to pick the writer's shard.
     pub open_session: Option<SessionId>,
 }
@@ -55,16 +46,19 @@ impl Desk {
             (None, Caller::User(user)) => AppendTarget::OpenSessionOf(user.user_id.clone()),
             (None, _) => return Err(Refusal::BadRequest("sessionId is missing").into()),
         };
-        let request_open = request.open_session;
+        if let Draft::Text(text) = &request.draft {
+            check_message_text(text, self.config.max_chars)?;
+        }
+        let open_session = request.open_session;
         let append = AppendRequest {
             target,
             sender,
             client_msg_id: request.client_msg_id,
-            draft: self.draft(request.content)?,
+            draft: request.draft,
             origin: conn,
             trace_id: trace.clone(),
         };
-        Ok(self.sends.send(append, request_open)?)
+        Ok(self.sends.send(append, open_session)?)
     }
 
     /// Takes a receiver's report about a message (M3).
@@ -136,19 +130,5 @@ impl Desk {
         let session = self.find(id).await?;
         access(&session, caller, Access::Talk, false)?;
         if session.is_open() { Ok(session) } else { Err(Refusal::SessionClosed.into()) }
-    }
-
-    fn draft(&self, content: Content) -> Result<Draft, DeskError> {
-        match content {
-            Content::Text(text) => {
-                check_message_text(&text, self.config.max_chars)?;
-                Ok(Draft::Text(text))
-            }
-            Content::ImageUrl(url) => {
-                let path = UploadPath::parse_url(&url);
-                let refusal = Refusal::BadRequest("content is not the url of an uploaded image");
-                Ok(Draft::Image(path.ok_or(refusal)?))
-            }
-        }
     }
 }

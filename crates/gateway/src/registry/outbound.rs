@@ -1,0 +1,336 @@
+//! One connection's outbound queue: one order of frames (M6), bounded in bytes (L1), and held back
+//! while a `chat.connect` is being answered (S1).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::extract::ws::Utf8Bytes;
+use kefu_core::{Seq, SessionId};
+use kefu_messaging::Push;
+use kefu_protocol::CloseCode;
+use tokio::sync::Notify;
+
+use super::served::Served;
+
+/// What may become of a frame under pressure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Dropped first.
+    Typing,
+    /// A push: too many of them close the connection, and resume repairs it.
+    Push,
+    /// A direct answer: never dropped, and bounded by what the connection may have in flight.
+    Answer,
+}
+
+#[derive(Debug)]
+struct Queued {
+    text: Utf8Bytes,
+    class: Class,
+    /// The message it carries, if any.
+    message: Option<(SessionId, Seq)>,
+}
+
+/// What the connection task finds in the queue.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Frames to write, in order.
+    Frames(Vec<Utf8Bytes>),
+    /// Everything is written: close.
+    Close(CloseCode),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Queued>,
+    /// Pushes that wait behind the answer to a `chat.connect`.
+    held: Option<VecDeque<Queued>>,
+    bytes: usize,
+    closing: Option<CloseCode>,
+    served: Served,
+}
+
+/// The queue between everybody who pushes and the one task that writes.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    state: Mutex<State>,
+    wake: Notify,
+    doom: Notify,
+    limit: usize,
+}
+
+impl Outbound {
+    pub(crate) fn new(limit: usize) -> Self {
+        let state = Mutex::new(State::default());
+        Self { state, wake: Notify::new(), doom: Notify::new(), limit }
+    }
+
+    /// Queues a push. `false` when the connection takes none any more.
+    pub(crate) fn push(&self, push: &Push, text: Utf8Bytes) -> bool {
+        let mut state = self.state();
+        if state.closing.is_some() {
+            return false;
+        }
+        let message = state.observe(push);
+        let class = match push {
+            Push::Typing { .. } => Class::Typing,
+            Push::Message { .. }
+            | Push::PeerAck { .. }
+            | Push::Assigned { .. }
+            | Push::Ended { .. }
+            | Push::Requeued { .. }
+            | Push::OfflineNotice
+            | Push::QueuePosition { .. }
+            | Push::SessionNew(_)
+            | Push::SessionRemoved { .. }
+            | Push::QueueList { .. }
+            | Push::AgentStatus { .. } => Class::Push,
+        };
+        if !state.has_room(text.len(), self.limit) {
+            if class == Class::Typing {
+                metrics::counter!("kefu_typing_dropped_total").increment(1);
+                return true;
+            }
+            metrics::counter!("kefu_slow_consumer_total").increment(1);
+            state.closing = Some(CloseCode::SlowConsumer);
+            drop(state);
+            self.wake.notify_one();
+            self.doom.notify_one();
+            return false;
+        }
+        state.put(Queued { text, class, message });
+        drop(state);
+        self.wake.notify_one();
+        true
+    }
+
+    /// Queues a direct answer. `message` is the stored message it acknowledges.
+    pub(crate) fn answer(&self, text: Utf8Bytes, message: Option<(SessionId, Seq)>) {
+        let mut state = self.state();
+        if let Some((session, seq)) = message {
+            state.served.note(session, seq);
+        }
+        state.bytes += text.len();
+        state.queue.push_back(Queued { text, class: Class::Answer, message: None });
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Holds pushes back until [`Self::release`].
+    pub(crate) fn hold(&self) {
+        let mut state = self.state();
+        state.held.get_or_insert_default();
+    }
+
+    /// Sends the answer to a `chat.connect`, then what was held back meanwhile, except messages that
+    /// the answer itself carried.
+    pub(crate) fn release(&self, answer: Option<Utf8Bytes>, served: &BTreeMap<SessionId, Seq>) {
+        let mut state = self.state();
+        for (session, upto) in served {
+            state.served.start(*session, *upto);
+        }
+        if let Some(text) = answer {
+            state.bytes += text.len();
+            state.queue.push_back(Queued { text, class: Class::Answer, message: None });
+        }
+        for queued in state.held.take().unwrap_or_default() {
+            let carried = queued
+                .message
+                .is_some_and(|(session, seq)| served.get(&session).is_some_and(|s| *s >= seq));
+            if carried {
+                state.bytes -= queued.text.len();
+                continue;
+            }
+            if let Some((session, seq)) = queued.message {
+                state.served.note(session, seq);
+            }
+            state.queue.push_back(queued);
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// The client caught up with this session by history (M5).
+    pub(crate) fn caught_up(&self, session: SessionId, upto: Seq) {
+        self.state().served.start(session, upto);
+    }
+
+    /// Closes after what is queued. The first reason stays.
+    pub(crate) fn close(&self, code: CloseCode) {
+        let mut state = self.state();
+        state.closing.get_or_insert(code);
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Up to which position each session was given to the connection.
+    pub(crate) fn served(&self) -> Vec<(SessionId, Seq)> {
+        self.state().served.positions()
+    }
+
+    /// Whether so much is queued that the socket should not be read (M6).
+    pub(crate) fn is_congested(&self) -> bool {
+        self.state().bytes > self.limit / 2
+    }
+
+    /// Waits for something to write. Up to `chunk` bytes at a time, so that one write stays small.
+    pub(crate) async fn next(&self, chunk: usize) -> Next {
+        loop {
+            if let Some(next) = self.take(chunk) {
+                return next;
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    /// Waits until the queue overflows: the write that is under way is hopeless.
+    pub(crate) async fn doomed(&self) {
+        self.doom.notified().await;
+    }
+
+    fn take(&self, chunk: usize) -> Option<Next> {
+        let mut state = self.state();
+        let mut frames = Vec::new();
+        let mut size = 0;
+        while size < chunk && let Some(queued) = state.queue.pop_front() {
+            size += queued.text.len();
+            frames.push(queued.text);
+        }
+        state.bytes = state.bytes.saturating_sub(size);
+        if !frames.is_empty() {
+            return Some(Next::Frames(frames));
+        }
+        state.closing.map(Next::Close)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Follows what the connection is given; says which message a push carries.
+    fn observe(&mut self, push: &Push) -> Option<(SessionId, Seq)> {
+        match push {
+            Push::Message { message, .. } => {
+                let carried = (message.session_id, message.seq);
+                if self.held.is_none() {
+                    self.served.note(carried.0, carried.1);
+                }
+                Some(carried)
+            }
+            Push::SessionNew(offer) => {
+                // The console pulls the history; from here on it is followed.
+                self.served.start(offer.session_id, offer.last_seq);
+                None
+            }
+            Push::SessionRemoved { session_id, .. } | Push::Ended { session_id, .. } => {
+                self.served.forget(*session_id);
+                None
+            }
+            Push::PeerAck { .. }
+            | Push::Typing { .. }
+            | Push::Assigned { .. }
+            | Push::Requeued { .. }
+            | Push::OfflineNotice
+            | Push::QueuePosition { .. }
+            | Push::QueueList { .. }
+            | Push::AgentStatus { .. } => None,
+        }
+    }
+
+    /// Makes room by dropping typing frames first (L1).
+    fn has_room(&mut self, more: usize, limit: usize) -> bool {
+        if self.bytes + more <= limit {
+            return true;
+        }
+        let mut freed = 0;
+        self.queue.retain(|queued| {
+            let typing = queued.class == Class::Typing;
+            freed += if typing { queued.text.len() } else { 0 };
+            !typing
+        });
+        self.bytes = self.bytes.saturating_sub(freed);
+        self.bytes + more <= limit
+    }
+
+    fn put(&mut self, queued: Queued) {
+        self.bytes += queued.text.len();
+        match &mut self.held {
+            Some(held) => held.push_back(queued),
+            None => self.queue.push_back(queued),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kefu_core::{ClientMsgId, MsgId, Timestamp, UserId};
+    use kefu_messaging::{Message, MessageStatus, MessageType, Sender};
+
+    use super::*;
+
+    fn session() -> SessionId {
+        SessionId::new(7).expect("positive")
+    }
+
+    fn message(seq: i64) -> Push {
+        let message = Message {
+            msg_id: MsgId::new(seq).expect("positive"),
+            session_id: session(),
+            seq: Seq(seq),
+            sender: Sender::User(UserId::new("u").expect("valid")),
+            client_msg_id: ClientMsgId::new("k").expect("valid"),
+            msg_type: MessageType::Text,
+            content: "x".into(),
+            status: MessageStatus::Pending,
+            create_time: Timestamp(0),
+        };
+        Push::Message { message: Arc::new(message), attempt: 1, own: false }
+    }
+
+    const TYPING: fn() -> Push =
+        || Push::Typing { session_id: session(), is_typing: true };
+
+    fn frames(outbound: &Outbound) -> Vec<String> {
+        match outbound.take(usize::MAX) {
+            Some(Next::Frames(frames)) => frames.iter().map(|f| f.as_str().to_owned()).collect(),
+            Some(Next::Close(_)) | None => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn nothing_overtakes_the_answer_to_connect_and_nothing_comes_twice() {
+        let outbound = Outbound::new(1_000);
+        outbound.hold();
+        outbound.push(&message(4), "four".into());
+        outbound.push(&message(5), "five".into());
+        assert!(frames(&outbound).is_empty(), "S1");
+        outbound.release(Some("connected".into()), &BTreeMap::from([(session(), Seq(4))]));
+        assert_eq!(frames(&outbound), ["connected", "five"]);
+        assert_eq!(outbound.served(), [(session(), Seq(5))]);
+    }
+
+    #[test]
+    fn typing_is_dropped_first_and_a_full_queue_closes() {
+        let outbound = Outbound::new(10);
+        assert!(outbound.push(&TYPING(), "typing".into()));
+        assert!(outbound.push(&message(1), "12345678".into()), "typing made room (L1)");
+        assert!(outbound.push(&TYPING(), "typing".into()), "dropped, not fatal");
+        outbound.answer("an answer is never dropped".into(), None);
+        assert!(!outbound.push(&message(2), "12345678".into()));
+        assert_eq!(frames(&outbound), ["12345678", "an answer is never dropped"]);
+        assert_eq!(outbound.take(9), Some(Next::Close(CloseCode::SlowConsumer)));
+    }
+
+    #[test]
+    fn a_removed_session_is_no_longer_followed() {
+        let outbound = Outbound::new(1_000);
+        outbound.release(None, &BTreeMap::from([(session(), Seq(4))]));
+        let reason = kefu_messaging::RemovalReason::Requeued;
+        outbound.push(&Push::SessionRemoved { session_id: session(), reason }, "gone".into());
+        assert!(outbound.served().is_empty(), "A3");
+    }
+}
