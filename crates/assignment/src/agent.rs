@@ -62,6 +62,18 @@ pub(crate) fn decide_vanished(
     })
 }
 
+/// Decides that an agent counts as gone from now on, as after a process start (P4).
+pub(crate) fn decide_gone_anew(
+    snapshot: &Snapshot,
+    admin: &AdminId,
+    context: &EventContext,
+    ids: &dyn IdSource,
+) -> Verdict {
+    snapshot.agents.get(admin).map_or(Verdict::Apply(Change::default()), |before| {
+        write(before, before.gone_anew(context.now), context, ids)
+    })
+}
+
 fn known(snapshot: &Snapshot, info: &AgentInfo, max_sessions: u32) -> Agent {
     let known = snapshot.agents.get(&info.admin_id).cloned();
     known.unwrap_or_else(|| Agent::new(info.clone(), max_sessions))

@@ -110,7 +110,8 @@ impl Drain {
                 &|snapshot, ids| decide_pass(snapshot, pairs, &context, ids),
                 self.ids.as_ref(),
             )
-            .await?;
+            .await
+            .inspect_err(|fault| self.bus.recover(fault))?;
         let Verdict::Apply(Change { sessions, events, .. }) = verdict else { return Ok(0) };
         metrics::counter!("kefu_assigned_total").increment(sessions.len() as u64);
         self.bus.publish(events);

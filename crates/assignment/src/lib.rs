@@ -1,9 +1,4 @@
-//! Who serves whom. Every transaction that changes a load lives here: the drain pass (the only
-//! automatic assigner, Z2), claim, transfer, requeue and end, besides an agent's availability and
-//! liveness.
-//!
-//! The rules are pure functions over a [`Snapshot`] that the store took under lock; the services
-//! [`Assignments`] and [`Drain`] build them into use cases.
+#![doc = include_str!("../README.md")]
 
 mod agent;
 mod claim;

@@ -8,9 +8,11 @@ use kefu_core::{
 };
 use kefu_events::{Bus, EventContext};
 use kefu_presence::{Agent, AgentDirectory};
-use kefu_session::{Refusal, Session, SessionStore};
+use kefu_session::{Access, Refusal, Session, SessionStore, role_allows};
 
-use crate::agent::{decide_connected, decide_offline, decide_online, decide_vanished};
+use crate::agent::{
+    decide_connected, decide_gone_anew, decide_offline, decide_online, decide_vanished,
+};
 use crate::claim::decide_claim;
 use crate::end::decide_end;
 use crate::requeue::decide_gone;
@@ -115,9 +117,7 @@ impl Assignments {
         origin: Origin,
         trace: TraceId,
     ) -> Result<(), AssignmentError> {
-        if caller.user_id().is_some() {
-            return Err(Refusal::Forbidden.into());
-        }
+        role_allows(caller, Access::Transfer)?;
         let context = self.context(trace);
         for _ in 0..STARTS {
             let owner = self.owner_of(session).await?;
@@ -266,6 +266,28 @@ impl Assignments {
         Ok(())
     }
 
+    /// Counts every agent as gone from now on: no connection outlived the process, and who was gone
+    /// before it started had no chance to come back (P4).
+    ///
+    /// # Errors
+    /// [`AssignmentError::Store`]; repeating it only prolongs the grace.
+    pub async fn restart_grace(&self, trace: TraceId) -> Result<(), AssignmentError> {
+        let context = self.context(trace);
+        let mut agents = self.agents.list_live().await?;
+        agents.extend(self.agents.list_gone(Timestamp(i64::MAX)).await?);
+        for agent in agents {
+            let admin = &agent.info.admin_id;
+            let scope = Scope::new([admin.clone()], []);
+            self.apply(
+                &scope,
+                &|snapshot, ids| decide_gone_anew(snapshot, admin, &context, ids),
+                Origin::default(),
+            )
+            .await?;
+        }
+        Ok(())
+    }
+
     /// Requeues the sessions of every agent gone since before `gone_before` and sets them offline
     /// (Z7). Returns how many agents that met.
     ///
@@ -339,7 +361,8 @@ impl Assignments {
         decide: AssignmentDecision<'_>,
         origin: Origin,
     ) -> Result<Option<Change>, AssignmentError> {
-        match self.store.transact(scope, decide, self.ids.as_ref()).await? {
+        let verdict = self.store.transact(scope, decide, self.ids.as_ref()).await;
+        match verdict.inspect_err(|fault| self.bus.recover(fault))? {
             Verdict::Apply(change) => {
                 let origin = Arc::new(origin);
                 let events = change.events.iter().cloned();

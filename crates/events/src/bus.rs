@@ -35,9 +35,9 @@ pub enum Pass {
     Stop,
 }
 
-/// Sees every event before the handlers do.
+/// Sees every event before the handlers do; again if it is read back from the outbox.
 pub trait Interceptor: Send + Sync {
-    /// Must be quick: it runs in the publisher's task.
+    /// Must be quick: it runs in the publisher's task. The same event must get the same answer.
     fn intercept(&self, envelope: &Envelope) -> Pass;
 }
 
@@ -115,10 +115,21 @@ impl Bus {
     /// Hands over events that are already committed, in commit order. Never waits, never fails.
     pub fn publish(&self, envelopes: impl IntoIterator<Item = Envelope>) {
         for envelope in envelopes {
-            let stopped = self.interceptors.iter().any(|i| i.intercept(&envelope) == Pass::Stop);
-            if !stopped {
+            if passes(&self.interceptors, &envelope) {
                 self.offer(&Arc::new(envelope));
             }
+        }
+    }
+
+    /// Has the durable handlers read the outbox if `fault` is a commit whose answer was lost: its
+    /// events may be there although nobody will hand them over.
+    pub fn recover(&self, fault: &StoreFault) {
+        match fault {
+            StoreFault::Indeterminate { .. } => {}
+            StoreFault::Unavailable { .. } | StoreFault::Internal { .. } => return,
+        }
+        for slot in self.slots.iter().filter(|slot| slot.lane == Lane::Durable) {
+            slot.behind.set();
         }
     }
 
@@ -137,6 +148,10 @@ impl Bus {
             }
         }
     }
+}
+
+pub(crate) fn passes(interceptors: &[Arc<dyn Interceptor>], envelope: &Envelope) -> bool {
+    interceptors.iter().all(|interceptor| interceptor.intercept(envelope) == Pass::On)
 }
 
 impl Slot {
@@ -202,8 +217,9 @@ impl BusBuilder {
     /// The bus to publish on, and what starts its handlers.
     #[must_use]
     pub fn build(self) -> (Bus, BusRunner) {
-        let bus = Bus { interceptors: self.interceptors.into(), slots: self.slots.into() };
-        (bus, BusRunner { pending: self.pending })
+        let interceptors: Arc<[_]> = self.interceptors.into();
+        let bus = Bus { interceptors: Arc::clone(&interceptors), slots: self.slots.into() };
+        (bus, BusRunner { interceptors, pending: self.pending })
     }
 }
 
@@ -215,6 +231,7 @@ impl Default for BusBuilder {
 
 /// The reserved queues, waiting for their handlers.
 pub struct BusRunner {
+    interceptors: Arc<[Arc<dyn Interceptor>]>,
     pending: Vec<Pending>,
 }
 
@@ -233,6 +250,7 @@ impl BusRunner {
     ) {
         let durable = self.pending.iter().filter(|slot| slot.lane == Lane::Durable).count();
         let confirmer = Confirmer::start(durable, Arc::clone(outbox), Arc::clone(clock), tracker);
+        let interceptors = self.interceptors;
         for slot in self.pending {
             let Some(handler) = handlers.iter().find(|h| h.name() == slot.name).map(Arc::clone)
             else {
@@ -242,6 +260,7 @@ impl BusRunner {
                 Lane::Durable => {
                     let relay = Relay {
                         handler,
+                        interceptors: Arc::clone(&interceptors),
                         outbox: Arc::clone(outbox),
                         confirmer: confirmer.clone(),
                         behind: slot.behind,

@@ -1,8 +1,4 @@
-//! What happened, told after it was committed: the event envelope, the in-process bus and the
-//! [`Outbox`] port behind it.
-//!
-//! Events are written in the transaction that made them true (N2). The committing task then hands
-//! them to the [`Bus`] at once (fast path); what the bus could not place is read back from the outbox.
+#![doc = include_str!("../README.md")]
 
 mod bus;
 mod envelope;

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bus::Behind;
-use crate::{Envelope, Handler, Outbox};
+use crate::bus::{Behind, passes};
+use crate::{Envelope, Handler, Interceptor, Outbox};
 
 /// Rows read from the outbox at a time.
 const PAGE: u32 = 256;
@@ -27,6 +27,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// Feeds one durable handler from its queue, or from the outbox while it is behind.
 pub(crate) struct Relay {
     pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) interceptors: Arc<[Arc<dyn Interceptor>]>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) confirmer: Confirmer,
     pub(crate) behind: Arc<Behind>,
@@ -79,7 +80,10 @@ impl Relay {
                 if self.stop.is_cancelled() {
                     return None;
                 }
-                self.deal(envelope, handled).await;
+                // What was stopped on its way to the queue is stopped here too.
+                if passes(&self.interceptors, envelope) {
+                    self.deal(envelope, handled).await;
+                }
             }
             if rows.len() < PAGE as usize {
                 return Some(());
@@ -110,7 +114,7 @@ impl Relay {
             }
         }
         handled.insert(envelope.id);
-        self.confirmer.done(envelope.id).await;
+        self.confirmer.done(envelope.id, self.handler.name()).await;
     }
 
     /// `None` when shutdown came first.
@@ -174,8 +178,11 @@ impl Recent {
 /// Confirms an event once every durable handler has dealt with it.
 #[derive(Clone)]
 pub(crate) struct Confirmer {
-    queue: mpsc::Sender<EventId>,
+    queue: mpsc::Sender<Done>,
 }
+
+/// One handler's word about one event.
+type Done = (EventId, &'static str);
 
 impl Confirmer {
     pub(crate) fn start(
@@ -189,28 +196,32 @@ impl Confirmer {
         Self { queue }
     }
 
-    async fn done(&self, id: EventId) {
+    async fn done(&self, id: EventId, handler: &'static str) {
         // The receiver outlives every sender; an error here can only mean the runtime is going down.
-        let _ = self.queue.send(id).await;
+        let _ = self.queue.send((id, handler)).await;
     }
 }
 
 async fn confirm(
     handlers: usize,
-    mut queue: mpsc::Receiver<EventId>,
+    mut queue: mpsc::Receiver<Done>,
     outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
 ) {
-    let mut partly: HashMap<EventId, usize> = HashMap::new();
+    let mut partly = HashMap::new();
+    let mut ready = Vec::new();
     let mut open = true;
     while open {
-        let mut ready = Vec::new();
-        let first = queue.recv().await;
-        open = first.is_some();
+        // What could not be confirmed is tried again, with or without company.
+        let first = match ready.is_empty() {
+            true => Some(queue.recv().await),
+            false => tokio::time::timeout(BACKOFF.1, queue.recv()).await.ok(),
+        };
+        open = first != Some(None);
         let deadline = tokio::time::Instant::now() + CONFIRM_EVERY;
-        let mut next = first;
-        while let Some(id) = next {
-            note(id, handlers, &mut partly, &mut ready);
+        let mut next = first.flatten();
+        while let Some(done) = next {
+            ready.extend(note(done, handlers, &mut partly));
             if ready.len() >= CONFIRM_BATCH {
                 break;
             }
@@ -219,23 +230,28 @@ async fn confirm(
         if ready.is_empty() {
             continue;
         }
-        if let Err(fault) = outbox.confirm(&ready, clock.now()).await {
-            // Unconfirmed rows are read again after a restart, and handled idempotently.
-            tracing::warn!(%fault, count = ready.len(), "outbox rows stay unconfirmed");
+        match outbox.confirm(&ready, clock.now()).await {
+            Ok(()) => ready.clear(),
+            // Rows that stay unconfirmed are read again after a restart, and handled idempotently.
+            Err(fault) => tracing::warn!(%fault, count = ready.len(), "outbox is not confirmed"),
         }
     }
 }
 
+/// The event, once every handler has dealt with it. One handler's second word counts for nothing.
 fn note(
-    id: EventId,
+    (id, handler): Done,
     handlers: usize,
-    partly: &mut HashMap<EventId, usize>,
-    ready: &mut Vec<EventId>,
-) {
-    let count = partly.entry(id).or_insert(0);
-    *count += 1;
-    if *count >= handlers {
-        partly.remove(&id);
-        ready.push(id);
+    partly: &mut HashMap<EventId, HashSet<&'static str>>,
+) -> Option<EventId> {
+    if handlers == 1 {
+        return Some(id);
     }
+    let done = partly.entry(id).or_default();
+    done.insert(handler);
+    if done.len() < handlers {
+        return None;
+    }
+    partly.remove(&id);
+    Some(id)
 }

@@ -1,9 +1,4 @@
-//! Messages: stored once, in order, acknowledged twice.
-//!
-//! - [`decide_append`] is the rule of a send; [`Sends`] runs it behind the group-commit writer.
-//! - [`decide_receipts`] is the rule of an acknowledgement; [`Receipts`] runs it likewise.
-//! - [`Delivery`] pushes what was stored, with retries (M3), through the [`Pusher`] port.
-//! - [`MessageStore`] is the port to the stored messages.
+#![doc = include_str!("../README.md")]
 
 mod append;
 mod batch;

@@ -191,7 +191,6 @@ pub struct Message {
 #[cfg(test)]
 mod tests {
     use super::MessageStatus::{Delivered, Failed, Pending, Read};
-    use super::*;
 
     #[test]
     fn a_status_never_goes_back() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kefu_core::{Caller, MsgId, SessionId};
-use kefu_session::{Access, Refusal, Session, access};
+use kefu_session::{Access, Refusal, Session, access, role_allows};
 
 use crate::{Message, MessageStatus, Sender, Side};
 
@@ -112,9 +112,14 @@ fn admit<'a>(
     snapshot: &'a ReceiptSnapshot,
     request: &ReceiptRequest,
 ) -> Result<&'a Message, Refusal> {
-    let message = snapshot.messages.get(&request.msg_id).ok_or(Refusal::NotFound)?;
+    let message = snapshot.messages.get(&request.msg_id).ok_or(Refusal::NotFound);
+    let Reported::By(caller) = &request.by else { return message };
+    role_allows(caller, Access::Talk)?;
+    if request.receipt == Receipt::Failed {
+        return Err(Refusal::BadRequest("a receiver cannot report a failure"));
+    }
+    let message = message?;
     let session = snapshot.sessions.get(&message.session_id).ok_or(Refusal::NotFound)?;
-    let Reported::By(caller) = &request.by else { return Ok(message) };
     access(session, caller, Access::Talk, false)?;
     let reader = if caller.user_id().is_some() { Side::User } else { Side::Agent };
     // One's own message, or a colleague's: the caller sees it but is not its receiver.

@@ -130,7 +130,8 @@ impl Flush for AppendFlush {
                 &|snapshot, batch, ids| decide_append(snapshot, batch, &context, ids),
                 self.ids.as_ref(),
             )
-            .await?;
+            .await
+            .inspect_err(|fault| self.bus.recover(fault))?;
         metrics::counter!("kefu_messages_stored_total").increment(verdict.messages.len() as u64);
         metrics::histogram!("kefu_append_batch").record(batch.len() as f64);
         self.bus.publish(verdict.events);

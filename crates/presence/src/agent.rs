@@ -112,6 +112,12 @@ impl Agent {
         Self { live: false, gone_since, ..self.clone() }
     }
 
+    /// Gone from `now` on, whatever was known before: the grace begins anew (P4).
+    #[must_use]
+    pub fn gone_anew(&self, now: Timestamp) -> Self {
+        Self { live: false, gone_since: Some(now), ..self.clone() }
+    }
+
     /// With one session more, given by `record`.
     #[must_use]
     pub fn loaded(&self, record: AssignmentId) -> Self {

@@ -1,6 +1,4 @@
-//! Who is there. Two facts are kept apart (Z7): *availability* is what an agent chose and is stored
-//! in SQL; *liveness* is whether any connection of theirs holds a lease, and reaches SQL only on a
-//! transition.
+#![doc = include_str!("../README.md")]
 
 mod agent;
 mod lease;

@@ -1,8 +1,4 @@
-//! The waiting line: who is before whom, what place a visitor has, and when they are told that
-//! nobody is online.
-//!
-//! The line holds sessions, not messages (Q1). SQL is its authority; an entry leaves only with the
-//! commit of its assignment (Q3), so this crate only reads.
+#![doc = include_str!("../README.md")]
 
 mod line;
 mod notice;

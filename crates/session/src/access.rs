@@ -33,29 +33,32 @@ pub fn access(
     wanted: Access,
     owns_users_open_session: bool,
 ) -> Result<(), Refusal> {
+    role_allows(caller, wanted)?;
     match caller {
-        Caller::User(user) => {
-            if wanted == Access::Transfer {
-                return Err(Refusal::Forbidden);
-            }
-            mine(user.user_id == session.user.user_id)
+        Caller::User(user) => mine(user.user_id == session.user.user_id),
+        // The agent recorded at the end keeps the session's name, so that ended sessions answer
+        // `session_closed` and not `not_found` (S2).
+        Caller::Agent(agent) => {
+            let recorded = session.admin_id.as_ref() == Some(&agent.admin_id);
+            let past = wanted == Access::Read && session.status == Status::Ended;
+            mine(recorded || past && owns_users_open_session)
         }
-        Caller::Agent(agent) => match wanted {
-            Access::Rate => Err(Refusal::Forbidden),
-            Access::Read => {
-                let recorded = session.admin_id.as_ref() == Some(&agent.admin_id);
-                mine(recorded || owns_users_open_session && session.status == Status::Ended)
-            }
-            // The agent recorded at the end keeps the session's name, so that ended sessions
-            // answer `session_closed` and not `not_found` (S2).
-            Access::Talk | Access::End | Access::Transfer => {
-                mine(session.admin_id.as_ref() == Some(&agent.admin_id))
-            }
-        },
-        Caller::Supervisor(_) => match wanted {
-            Access::Talk | Access::Rate => Err(Refusal::Forbidden),
-            Access::Read | Access::End | Access::Transfer => Ok(()),
-        },
+        Caller::Supervisor(_) => Ok(()),
+    }
+}
+
+/// Whether the caller's role may ever have `wanted`, of whatever session (A3).
+///
+/// # Errors
+/// [`Refusal::Forbidden`]: also for a session that does not exist.
+pub const fn role_allows(caller: &Caller, wanted: Access) -> Result<(), Refusal> {
+    match (caller, wanted) {
+        (Caller::User(_), Access::Transfer)
+        | (Caller::Agent(_), Access::Rate)
+        | (Caller::Supervisor(_), Access::Talk | Access::Rate) => Err(Refusal::Forbidden),
+        (Caller::User(_), Access::Read | Access::Talk | Access::End | Access::Rate)
+        | (Caller::Agent(_), Access::Read | Access::Talk | Access::End | Access::Transfer)
+        | (Caller::Supervisor(_), Access::Read | Access::End | Access::Transfer) => Ok(()),
     }
 }
 
