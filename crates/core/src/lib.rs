@@ -1,7 +1,4 @@
-//! The vocabulary every other crate speaks: ids, time, error codes, limits and text rules.
-//!
-//! Nothing here performs I/O or knows a profile. `serde` and `thiserror` are the only
-//! dependencies, so that an embedder of one domain crate pulls in almost nothing.
+#![doc = include_str!("../README.md")]
 
 pub mod clock;
 pub mod error;

@@ -1,9 +1,4 @@
-//! The use cases that span the other domain crates, without I/O of their own: what gateways and
-//! embedders call.
-//!
-//! A [`Desk`] is built once from ports ([`Stores`], [`Coordination`], a [`Connections`]) and then
-//! answers one method per use case. What others must be told is never told by the use case itself:
-//! it is committed as an event, and [`fanout`](crate) tells them (A2).
+#![doc = include_str!("../README.md")]
 
 mod agents;
 mod config;

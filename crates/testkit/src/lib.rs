@@ -1,9 +1,4 @@
-//! What every adapter is held to: one contract suite per port, generic over a [`Harness`] and
-//! stamped by [`store_contract!`] and [`coordination_contract!`]; with builders, fault-injecting
-//! wrappers and a ledger checker for tests of anything built from ports.
-//!
-//! This crate knows no adapter. An adapter's `tests/contract.rs` stamps the suites on itself.
-
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     not(test),
     expect(
