@@ -2,10 +2,15 @@
 
 #![expect(clippy::expect_used, reason = "a test stops at what it did not expect")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use kefu_protocol::{ClientFrame, ServerFrame, schema_document};
+use kefu_core::ErrorCode;
+use kefu_protocol::{ClientFrame, CloseCode, ServerFrame, schema_document};
 use serde_json::Value;
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
 
 fn keys(document: &Value, part: &str) -> Vec<String> {
     let part = document.get(part).and_then(Value::as_object).expect("an object");
@@ -20,7 +25,7 @@ fn sorted(events: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_schema_file_is_what_the_types_say() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.schema.json");
+    let file = docs("protocol.schema.json");
     let generated = schema_document();
     if std::env::var("KEFU_UPDATE_SCHEMA").is_ok_and(|value| value == "1") {
         let text = serde_json::to_string_pretty(&generated).expect("JSON");
@@ -60,5 +65,23 @@ fn every_reference_leads_somewhere() {
     for reference in found {
         let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
         assert!(target.is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn the_words_name_everything() {
+    let words = std::fs::read_to_string(docs("protocol.md")).expect("docs/protocol.md");
+    let events =
+        ClientFrame::EVENTS.iter().chain(ServerFrame::EVENTS).map(|event| (*event).to_owned());
+    let codes = ErrorCode::ALL.map(|code| code.as_str().to_owned());
+    for name in events.chain(codes) {
+        assert!(words.contains(&format!("| `{name}`")), "{name} has no row in docs/protocol.md");
+    }
+    for close in CloseCode::ALL {
+        assert!(words.contains(&format!("| {} |", close.code())), "{close}");
+    }
+    for code in ErrorCode::ALL {
+        let row = format!("| `{code}` | {} |", kefu_protocol::http::status(code));
+        assert!(words.contains(&row), "{row}");
     }
 }
