@@ -19,8 +19,11 @@ const UNCONFIRMED: &str = "SELECT * FROM cg_chat_outbox \
      ORDER BY id LIMIT ?4";
 const CONFIRM: &str = "UPDATE cg_chat_outbox SET confirmed_at = ?2 \
      WHERE id IN (SELECT value FROM json_each(?1)) AND confirmed_at IS NULL";
+// The newest row stays: new ids must start above every id ever stored, trimmed ones included (T3).
 const TRIM: &str = "DELETE FROM cg_chat_outbox WHERE id IN ( \
-     SELECT id FROM cg_chat_outbox WHERE confirmed_at < ?1 ORDER BY confirmed_at LIMIT ?2)";
+     SELECT id FROM cg_chat_outbox \
+     WHERE confirmed_at < ?1 AND id < (SELECT max(id) FROM cg_chat_outbox) \
+     ORDER BY confirmed_at LIMIT ?2)";
 
 static INSERT: LazyLock<String> = LazyLock::new(rows::insert_sql::<Entity>);
 

@@ -65,6 +65,24 @@ impl<S: ?Sized> Flaky<S> {
         self.plan().writes
     }
 
+    fn next_write(&self) -> Option<(Strike, StoreFault)> {
+        let mut plan = self.plan();
+        plan.writes += 1;
+        if let Some(fault) = plan.outage.clone() {
+            return Some((Strike::Before, fault));
+        }
+        let number = plan.writes;
+        let due = plan.strikes.iter().position(|(nth, ..)| *nth == number)?;
+        let (_, strike, fault) = plan.strikes.swap_remove(due);
+        Some((strike, fault))
+    }
+
+    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: ?Sized + Send + Sync> Flaky<S> {
     pub(crate) async fn write<T: Send>(
         &self,
         call: impl Future<Output = Result<T, StoreFault>> + Send,
@@ -86,22 +104,6 @@ impl<S: ?Sized> Flaky<S> {
         let outage = self.plan().outage.clone();
         outage.map_or(Ok(()), Err)?;
         call.await
-    }
-
-    fn next_write(&self) -> Option<(Strike, StoreFault)> {
-        let mut plan = self.plan();
-        plan.writes += 1;
-        if let Some(fault) = plan.outage.clone() {
-            return Some((Strike::Before, fault));
-        }
-        let number = plan.writes;
-        let due = plan.strikes.iter().position(|(nth, ..)| *nth == number)?;
-        let (_, strike, fault) = plan.strikes.swap_remove(due);
-        Some((strike, fault))
-    }
-
-    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,7 +171,9 @@ impl<S: ?Sized> Slow<S> {
     pub const fn new(inner: Arc<S>, gate: Gate) -> Self {
         Self { inner, gate }
     }
+}
 
+impl<S: ?Sized + Send + Sync> Slow<S> {
     pub(crate) async fn write<T: Send>(
         &self,
         call: impl Future<Output = Result<T, StoreFault>> + Send,
@@ -178,7 +182,7 @@ impl<S: ?Sized> Slow<S> {
         call.await
     }
 
-    #[expect(clippy::unused_self, reason = "the same shape as Flaky's, for the delegation")]
+    /// The shape of [`Flaky`]'s, for the delegation.
     pub(crate) async fn read<T: Send>(
         &self,
         call: impl Future<Output = Result<T, StoreFault>> + Send,

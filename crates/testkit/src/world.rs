@@ -356,7 +356,6 @@ const fn here() -> Origin {
 ///
 /// # Panics
 /// When it was refused.
-#[must_use]
 pub fn stored(outcome: AppendOutcome) -> Stored {
     match outcome {
         AppendOutcome::Stored(stored) => stored,

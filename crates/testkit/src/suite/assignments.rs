@@ -300,7 +300,7 @@ async fn assert_written(world: &World, change: &Change) {
     }
     for record in &change.records {
         let listed = world.stores.assignments.list_records(record.session_id).await.unwrap();
-        assert_eq!(listed, [record.clone()]);
+        assert_eq!(listed, std::slice::from_ref(record));
     }
     let outbox = world.outbox().await;
     for event in &change.events {

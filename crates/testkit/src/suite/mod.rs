@@ -3,10 +3,12 @@
 pub mod agents;
 pub mod assign_lock;
 pub mod assignments;
+pub mod faults;
 pub mod history;
 pub mod line;
 pub mod loads;
 pub mod messages;
+pub mod order;
 pub mod outbox;
 pub mod presence;
 pub mod receipts;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use kefu_core::{Actor, Balance, IdSource, Seq, SessionId, StoreFault, UserId, UserInfo};
 use kefu_events::Event;
 use kefu_session::{
-    OpenVerdict, Rating, RatingRequest, Refusal, Session, SessionVerdict, Status, Updated,
+    OpenVerdict, Opened, Rating, RatingRequest, Refusal, Session, SessionVerdict, Status, Updated,
     decide_open, decide_rating,
 };
 
@@ -325,51 +325,37 @@ pub async fn owned_sessions_are_listed_by_id<H: Harness>() {
     assert_eq!(owned[0], world.session(opened[0].id).await);
 }
 
-/// A row that breaks an invariant is refused as `Internal`, and its event with it.
+/// A row that breaks an invariant or takes a given id is refused as `Internal`, its event with it.
 pub async fn an_impossible_session_is_not_stored<H: Harness>() {
     let (_harness, world) = World::start::<H>().await;
-    let user = build::user("u1", 0);
-    let context = world.context();
-    let decide = |open: Option<&Session>, ids: &dyn IdSource| match decide_open(
-        open, &user, "web", 0, &context, ids,
-    ) {
-        OpenVerdict::Insert(session, events) => {
-            let owned = Session { admin_id: Some(build::admin("a1")), ..session };
-            OpenVerdict::Insert(owned, events)
-        }
-        other => other,
-    };
-    let ids = world.ids.as_ref();
-    let answer = world.stores.sessions.open(&user.user_id, &decide, ids).await;
-    assert!(
-        matches!(answer, Err(StoreFault::Internal { .. })),
-        "waiting with an owner: {answer:?}"
-    );
-    assert_eq!(world.stores.sessions.find_open(&user.user_id).await.unwrap(), None);
-    assert_eq!(world.outbox().await, []);
+    let taken = world.open("u1", 0).await;
+    let owned = |session| Session { admin_id: Some(build::admin("a1")), ..session };
+    let reused = |session| Session { id: taken.id, ..session };
+    let user = build::user("u2", 0);
+    for answer in
+        [open_spoilt(&world, &user, owned).await, open_spoilt(&world, &user, reused).await]
+    {
+        assert!(matches!(answer, Err(StoreFault::Internal { .. })), "{answer:?}");
+        assert_eq!(world.stores.sessions.find_open(&user.user_id).await.unwrap(), None);
+        assert_eq!(world.session(taken.id).await, taken);
+        assert_eq!(world.outbox().await.len(), 1);
+    }
     assert!(world.open_as(&user).await.created, "the user is not blocked by it");
 }
 
-/// A session id is given once.
-pub async fn a_session_id_cannot_be_reused<H: Harness>() {
-    let (_harness, world) = World::start::<H>().await;
-    let taken = world.open("u1", 0).await;
-    let user = build::user("u2", 0);
+async fn open_spoilt(
+    world: &World,
+    user: &UserInfo,
+    spoil: impl Fn(Session) -> Session + Send + Sync,
+) -> Result<Opened, StoreFault> {
     let context = world.context();
     let decide = |open: Option<&Session>, ids: &dyn IdSource| match decide_open(
-        open, &user, "web", 0, &context, ids,
+        open, user, "web", 0, &context, ids,
     ) {
-        OpenVerdict::Insert(session, events) => {
-            OpenVerdict::Insert(Session { id: taken.id, ..session }, events)
-        }
+        OpenVerdict::Insert(session, events) => OpenVerdict::Insert(spoil(session), events),
         other => other,
     };
-    let ids = world.ids.as_ref();
-    let answer = world.stores.sessions.open(&user.user_id, &decide, ids).await;
-    assert!(matches!(answer, Err(StoreFault::Internal { .. })), "{answer:?}");
-    assert_eq!(world.session(taken.id).await, taken);
-    assert_eq!(world.stores.sessions.find_open(&user.user_id).await.unwrap(), None);
-    assert_eq!(world.outbox().await.len(), 1);
+    world.stores.sessions.open(&user.user_id, &decide, world.ids.as_ref()).await
 }
 
 /// A restart loses nothing and opens nothing twice.

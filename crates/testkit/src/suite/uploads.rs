@@ -48,7 +48,7 @@ pub async fn recording_again_changes_nothing<H: Harness>() {
     race(20, |n| {
         let (world, first) = (world.clone(), first.clone());
         async move {
-            let other = UploadRow { size: n as u64, width: 1, ..first };
+            let other = UploadRow { size: n as u64 + 1, width: 1, ..first };
             world.stores.uploads.record(&other).await.unwrap();
         }
     })
