@@ -49,9 +49,15 @@ impl MemoryWorld {
         self.coordination.ports()
     }
 
-    /// Begins a transaction. Rules run under the mutex and could panic there, but what they decide is
-    /// checked and written only afterwards, so that a poisoned mutex still guards whole tables.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
+    /// Begins a transaction, which lasts as long as the guard.
+    ///
+    /// Nothing here ever waits, so without spending the task's budget a loop over ports would keep its
+    /// worker thread for itself.
+    ///
+    /// Rules run under the mutex and could panic there, but what they decide is checked and written
+    /// only afterwards, so that a poisoned mutex still guards whole tables.
+    pub(crate) async fn begin(&self) -> MutexGuard<'_, Tables> {
+        tokio::task::coop::consume_budget().await;
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

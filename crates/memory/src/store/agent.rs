@@ -9,20 +9,20 @@ use crate::MemoryWorld;
 #[async_trait]
 impl AgentDirectory for MemoryWorld {
     async fn find(&self, admin: &AdminId) -> Result<Option<Agent>, StoreFault> {
-        Ok(self.lock().agents.find(admin).cloned())
+        Ok(self.begin().await.agents.find(admin).cloned())
     }
 
     async fn list_online(&self) -> Result<Vec<Agent>, StoreFault> {
         let online = |agent: &&Agent| agent.availability == Availability::Online;
-        Ok(self.lock().agents.all().filter(online).cloned().collect())
+        Ok(self.begin().await.agents.all().filter(online).cloned().collect())
     }
 
     async fn list_eligible(&self, limit: u32) -> Result<Vec<Agent>, StoreFault> {
-        Ok(self.lock().agents.eligible().take(limit as usize).cloned().collect())
+        Ok(self.begin().await.agents.eligible().take(limit as usize).cloned().collect())
     }
 
     async fn list_live(&self) -> Result<Vec<Agent>, StoreFault> {
-        Ok(self.lock().agents.all().filter(|agent| agent.live).cloned().collect())
+        Ok(self.begin().await.agents.all().filter(|agent| agent.live).cloned().collect())
     }
 
     async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
@@ -31,6 +31,6 @@ impl AgentDirectory for MemoryWorld {
             let matters = agent.availability == Availability::Online || agent.active_sessions > 0;
             long_gone && matters
         };
-        Ok(self.lock().agents.all().filter(gone).cloned().collect())
+        Ok(self.begin().await.agents.all().filter(gone).cloned().collect())
     }
 }

@@ -17,7 +17,7 @@ impl AssignmentStore for MemoryWorld {
         decide: AssignmentDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<Verdict, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let verdict = decide(&snapshot(&tables, scope), ids);
         if let Verdict::Apply(change) = &verdict {
             tables.write_change(scope, change)?;
@@ -26,7 +26,7 @@ impl AssignmentStore for MemoryWorld {
     }
 
     async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
-        Ok(self.lock().records.of_session(session).cloned().collect())
+        Ok(self.begin().await.records.of_session(session).cloned().collect())
     }
 }
 

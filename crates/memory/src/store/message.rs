@@ -22,7 +22,7 @@ impl MessageStore for MemoryWorld {
         decide: AppendDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<AppendVerdict, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let verdict = decide(&append_snapshot(&tables, batch), batch, ids);
         tables.write_append(&verdict)?;
         Ok(verdict)
@@ -33,7 +33,7 @@ impl MessageStore for MemoryWorld {
         batch: &[ReceiptRequest],
         decide: ReceiptDecision<'_>,
     ) -> Result<ReceiptVerdict, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let verdict = decide(&receipt_snapshot(&tables, batch), batch);
         let changes = || verdict.changes.iter().map(|c| (c.message.msg_id, c.message.status));
         tables.messages.check_statuses(changes())?;
@@ -44,7 +44,7 @@ impl MessageStore for MemoryWorld {
     }
 
     async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
-        Ok(self.lock().messages.find(id).cloned())
+        Ok(self.begin().await.messages.find(id).cloned())
     }
 
     async fn history(
@@ -53,7 +53,7 @@ impl MessageStore for MemoryWorld {
         window: Window,
         limit: PageLimit,
     ) -> Result<Page<Message>, StoreFault> {
-        let tables = self.lock();
+        let tables = self.begin().await;
         let one_more = limit.get() as usize + 1;
         match window {
             Window::After(seq) => {
@@ -76,7 +76,7 @@ impl MessageStore for MemoryWorld {
         session: Option<SessionId>,
         limit: PageLimit,
     ) -> Result<Page<Message>, StoreFault> {
-        let tables = self.lock();
+        let tables = self.begin().await;
         let (sessions, sender) = match receiver {
             Person::User(user) => (tables.sessions.ids_of_user(user), Side::Agent),
             Person::Agent(admin) => (tables.sessions.ids_owned_by(admin), Side::User),
@@ -95,7 +95,7 @@ impl MessageStore for MemoryWorld {
         sessions: &[SessionId],
         reader: Side,
     ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        let tables = self.lock();
+        let tables = self.begin().await;
         let counts = sessions.iter().map(|id| {
             let unread = tables.messages.count_unread(*id, reader.other());
             (*id, u32::try_from(unread).unwrap_or(u32::MAX))
@@ -104,7 +104,7 @@ impl MessageStore for MemoryWorld {
     }
 
     async fn highest_id(&self) -> Result<i64, StoreFault> {
-        Ok(self.lock().highest_id())
+        Ok(self.begin().await.highest_id())
     }
 }
 

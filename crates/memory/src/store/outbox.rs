@@ -14,13 +14,13 @@ impl Outbox for MemoryWorld {
         after: Option<EventId>,
         limit: u32,
     ) -> Result<Vec<Envelope>, StoreFault> {
-        let tables = self.lock();
+        let tables = self.begin().await;
         let old = tables.outbox.unconfirmed(after).filter(|envelope| envelope.time < before);
         Ok(old.take(limit as usize).cloned().collect())
     }
 
     async fn confirm(&self, ids: &[EventId], now: Timestamp) -> Result<(), StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         for id in ids {
             tables.outbox.confirm(*id, now);
         }
@@ -28,7 +28,7 @@ impl Outbox for MemoryWorld {
     }
 
     async fn trim(&self, confirmed_before: Timestamp, limit: u32) -> Result<u64, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let trimmed = (0..limit).take_while(|_| tables.outbox.trim_one(confirmed_before)).count();
         Ok(trimmed as u64)
     }

@@ -19,7 +19,7 @@ impl SessionStore for MemoryWorld {
         decide: OpenDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<Opened, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let open = tables.sessions.find_open(user);
         match decide(open, ids) {
             OpenVerdict::Keep(session) => Ok(opened(session)),
@@ -42,7 +42,7 @@ impl SessionStore for MemoryWorld {
         decide: SessionDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<Updated, StoreFault> {
-        let mut tables = self.lock();
+        let mut tables = self.begin().await;
         let Some(before) = tables.sessions.find(id) else { return Ok(Updated::Missing) };
         match decide(before, ids) {
             SessionVerdict::Keep => Ok(Updated::Kept(before.clone())),
@@ -56,23 +56,23 @@ impl SessionStore for MemoryWorld {
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<Session>, StoreFault> {
-        Ok(self.lock().sessions.find(id).cloned())
+        Ok(self.begin().await.sessions.find(id).cloned())
     }
 
     async fn find_open(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        Ok(self.lock().sessions.find_open(user).cloned())
+        Ok(self.begin().await.sessions.find_open(user).cloned())
     }
 
     async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        Ok(self.lock().sessions.find_latest_ended(user).cloned())
+        Ok(self.begin().await.sessions.find_latest_ended(user).cloned())
     }
 
     async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
-        Ok(self.lock().sessions.owned_by(admin).cloned().collect())
+        Ok(self.begin().await.sessions.owned_by(admin).cloned().collect())
     }
 
     async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault> {
-        let tables = self.lock();
+        let tables = self.begin().await;
         let known = ids.iter().filter_map(|id| tables.sessions.find(*id));
         Ok(known.map(|session| (session.id, session.last_seq)).collect())
     }

@@ -9,12 +9,12 @@ use crate::MemoryWorld;
 #[async_trait]
 impl UploadLedger for MemoryWorld {
     async fn record(&self, row: &UploadRow) -> Result<(), StoreFault> {
-        self.lock().uploads.record(row.clone());
+        self.begin().await.uploads.record(row.clone());
         Ok(())
     }
 
     async fn find(&self, path: &UploadPath) -> Result<Option<UploadRow>, StoreFault> {
-        Ok(self.lock().uploads.find(path).cloned())
+        Ok(self.begin().await.uploads.find(path).cloned())
     }
 
     async fn list_orphans(
@@ -22,7 +22,7 @@ impl UploadLedger for MemoryWorld {
         created_before: Timestamp,
         limit: u32,
     ) -> Result<Vec<UploadPath>, StoreFault> {
-        Ok(self.lock().uploads.orphans(created_before).take(limit as usize).collect())
+        Ok(self.begin().await.uploads.orphans(created_before).take(limit as usize).collect())
     }
 
     async fn forget(
@@ -30,6 +30,6 @@ impl UploadLedger for MemoryWorld {
         path: &UploadPath,
         created_before: Timestamp,
     ) -> Result<bool, StoreFault> {
-        Ok(self.lock().uploads.forget(path, created_before))
+        Ok(self.begin().await.uploads.forget(path, created_before))
     }
 }
