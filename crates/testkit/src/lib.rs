@@ -1,11 +1,8 @@
 #![doc = include_str!("../README.md")]
-#![cfg_attr(
-    not(test),
-    expect(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        reason = "test support: a panic is how a case fails"
-    )
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "test support: a panic is how a case fails"
 )]
 
 pub mod build;
