@@ -38,12 +38,12 @@ const UNREAD: &str = "SELECT m.session_id, COUNT(*) FROM json_each(?1) AS j \
      CROSS JOIN cg_chat_message AS m \
      WHERE m.session_id = j.value AND m.status <> 'read' AND (m.sender_type = 'user') = ?2 \
      GROUP BY m.session_id";
-/// Every table whose key is a snowflake (T3).
+/// Every table whose key is a snowflake (T3); outbox rows are trimmed, so of those the highest ever.
 const HIGHEST_ID: &str = "SELECT MAX( \
      (SELECT COALESCE(MAX(id), 0) FROM cg_chat_session), \
      (SELECT COALESCE(MAX(msg_id), 0) FROM cg_chat_message), \
      (SELECT COALESCE(MAX(id), 0) FROM cg_chat_assignment), \
-     (SELECT COALESCE(MAX(id), 0) FROM cg_chat_outbox), \
+     (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'cg_chat_outbox'), \
      (SELECT COALESCE(MAX(last_assigned), 0) FROM cg_chat_agent))";
 
 /// Messages in SQLite.

@@ -153,3 +153,6 @@ fn immediate() -> TransactionOptions {
         ..TransactionOptions::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,7 +100,8 @@ CREATE TABLE cg_chat_assignment (
 CREATE INDEX cg_chat_assignment_session ON cg_chat_assignment (session_id, id);
 
 CREATE TABLE cg_chat_outbox (
-    id INTEGER PRIMARY KEY,
+    -- T3: AUTOINCREMENT only for its memory of the highest id, which outlives the trimmed rows.
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     event_type TEXT NOT NULL,
     schema_version INTEGER NOT NULL CHECK (schema_version > 0),
     time INTEGER NOT NULL,

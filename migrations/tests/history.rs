@@ -1,0 +1,60 @@
+//! The runner on a real file: idempotent, one at a time, cautious.
+
+use std::path::Path;
+
+use kefu_migrations::{MigrateError, SchemaState, migrate, schema_state};
+use sea_orm_migration::sea_orm::{ConnectionTrait, Database, DatabaseConnection};
+use tempfile::TempDir;
+
+async fn connect(folder: &Path) -> DatabaseConnection {
+    let url = format!("sqlite:{}?mode=rwc", folder.join("kefu.db").display());
+    Database::connect(url).await.unwrap()
+}
+
+#[tokio::test]
+async fn migrating_again_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let database = connect(folder.path()).await;
+    let pending = vec!["m20261130_000001_chat".to_owned()];
+    assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Pending(pending));
+    for _ in 0..2 {
+        migrate(&database).await.unwrap();
+        assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Current);
+    }
+}
+
+#[tokio::test]
+async fn two_at_once_migrate_once() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (connect(folder.path()).await, connect(folder.path()).await);
+    let (first, second) = tokio::join!(migrate(&one), migrate(&two));
+    first.unwrap();
+    second.unwrap();
+    assert_eq!(schema_state(&one).await.unwrap(), SchemaState::Current);
+}
+
+#[tokio::test]
+async fn a_schema_of_a_newer_version_is_refused_untouched() {
+    let folder = TempDir::new().unwrap();
+    let database = connect(folder.path()).await;
+    migrate(&database).await.unwrap();
+    let later = "INSERT INTO seaql_migrations VALUES ('m20990101_000001_later', 0)";
+    database.execute_unprepared(later).await.unwrap();
+    let unknown = SchemaState::Unknown("m20990101_000001_later".to_owned());
+    assert_eq!(schema_state(&database).await.unwrap(), unknown);
+    let refused = migrate(&database).await;
+    assert!(matches!(refused, Err(MigrateError::UnknownSchema(_))), "{refused:?}");
+}
+
+/// What stands in the way is reported, and nothing half-made stays behind.
+#[tokio::test]
+async fn a_failed_migration_leaves_the_file_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let database = connect(folder.path()).await;
+    database.execute_unprepared("CREATE TABLE cg_chat_outbox (x)").await.unwrap();
+    let refused = migrate(&database).await;
+    assert!(matches!(refused, Err(MigrateError::Database(_))), "{refused:?}");
+    let table = database.execute_unprepared("SELECT * FROM cg_chat_session").await;
+    assert!(table.is_err(), "rolled back");
+    assert!(matches!(schema_state(&database).await.unwrap(), SchemaState::Pending(_)));
+}
