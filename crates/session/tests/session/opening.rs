@@ -1,8 +1,6 @@
 //! Opening, refreshing and ageing (S1, Q1).
 
-mod common;
-
-use common::{T0, at, session_in, visitor, waiting};
+use crate::common::{T0, at, session_in, visitor, waiting};
 use kefu_core::snowflake::EPOCH_MS;
 use kefu_core::{Balance, ManualIds, Seq, Timestamp, UserInfo};
 use kefu_events::Event;

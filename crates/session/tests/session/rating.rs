@@ -1,8 +1,6 @@
 //! Rating (S3, CC-21).
 
-mod common;
-
-use common::{T0, at, session_in, visitor};
+use crate::common::{T0, at, session_in, visitor};
 use kefu_core::{Caller, ManualIds, Timestamp};
 use kefu_events::Event;
 use kefu_session::{

@@ -1,10 +1,8 @@
 //! Availability, liveness and requeue (Z1, Z7, P4).
 
-mod common;
-
 use std::time::Duration;
 
-use common::{code, load, serve, world};
+use crate::common::{code, load, serve, world};
 use kefu_assignment::{Origin, Outcome};
 use kefu_core::limit::AGENT_GRACE;
 use kefu_core::{Actor, Clock, ErrorCode, Timestamp};
@@ -178,7 +176,7 @@ async fn an_agent_who_comes_back_between_look_and_lock_is_left_alone() {
     gate.close();
     let store = std::sync::Arc::clone(&world.stores.assignments);
     let slow = std::sync::Arc::new(kefu_testkit::Slow::new(store, gate.clone()));
-    let services = common::assignments_over(&world, slow);
+    let services = crate::common::assignments_over(&world, slow);
     let before = world.clock.now().before(AGENT_GRACE);
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move { services.requeue_gone(before, trace()).await });

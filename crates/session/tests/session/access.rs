@@ -1,9 +1,7 @@
 //! The whole matrix of A3: every role, every wish, every relation to the session.
 
-mod common;
-
+use crate::common::{session_in, visitor};
 use Access::{End, Rate, Read, Talk, Transfer};
-use common::{session_in, visitor};
 use kefu_core::Caller;
 use kefu_session::{Access, Refusal, Session, Status, access, role_allows};
 use kefu_testkit::build::{agent_info, supervisor_caller, user};

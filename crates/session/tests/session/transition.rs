@@ -1,8 +1,6 @@
 //! Every transition from every state (S2, Z7, T1).
 
-mod common;
-
-use common::{T0, at, session_in, visitor};
+use crate::common::{T0, at, session_in, visitor};
 use kefu_core::{Caller, ManualIds, MsgId, Seq, Timestamp};
 use kefu_session::{Refusal, Session, Status, decide_rating};
 use kefu_testkit::build::admin;

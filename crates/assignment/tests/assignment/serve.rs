@@ -1,10 +1,8 @@
 //! Claim, transfer and end over a store (Z5, Z6, S4, A3).
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{assignments_over, code, load, serve, world};
+use crate::common::{assignments_over, code, load, serve, world};
 use kefu_assignment::{AssignmentStore, Origin, Outcome};
 use kefu_core::{Actor, Caller, ErrorCode};
 use kefu_events::{Event, How};
