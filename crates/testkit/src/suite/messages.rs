@@ -237,7 +237,7 @@ pub async fn a_poisoned_batch_stores_nothing<H: Harness>() {
     let old = world.say(session.id, &sender, "old", "old").await;
     let (row, outbox) = (world.session(session.id).await, world.outbox().await);
     let batch = [text(other.id, &u2, "fine", "fine"), text(session.id, &sender, "bad", "bad")];
-    let poisons: [(&str, fn(&Message, &mut Message)); 3] = [
+    let poisons: [(&str, Poison); 3] = [
         ("a position given twice", |old, bad| bad.seq = old.seq),
         ("an id given twice", |old, bad| bad.msg_id = old.msg_id),
         ("a key stored twice", |old, bad| bad.client_msg_id = old.client_msg_id.clone()),
@@ -311,12 +311,15 @@ async fn look(world: &World, batch: &[AppendRequest]) -> AppendSnapshot {
     seen.into_inner().unwrap()
 }
 
+/// Spoils a message with something of an older one.
+type Poison = fn(&Message, &mut Message);
+
 /// Decides by the rules, then spoils the last message.
 async fn append_spoilt(
     world: &World,
     batch: &[AppendRequest],
     old: &Message,
-    poison: fn(&Message, &mut Message),
+    poison: Poison,
 ) -> Result<AppendVerdict, StoreFault> {
     let context = world.context();
     let decide = |snapshot: &AppendSnapshot, requests: &[AppendRequest], ids: &dyn IdSource| {
