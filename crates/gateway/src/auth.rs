@@ -12,8 +12,8 @@ use kefu_core::{Caller, Clock, ErrorCode, Timestamp, UserId};
 
 pub use claims::Claims;
 use claims::{RawClaims, SignedClaims};
-use keys::Keys;
 pub use keys::KeyError;
+use keys::Keys;
 
 /// How far ahead of this clock `nbf` may lie: what two machines with set clocks may differ by (T3).
 /// `exp` has no leeway; a client that finds its token expired fetches another one.
@@ -129,12 +129,6 @@ impl Authenticator {
         // Agents' ids follow the same rule.
         UserId::new(&claims.sub).map_err(|_| MintError::InvalidSubject)?;
         sign(&SignedClaims::from(claims), key).ok_or(MintError::Signing)
-    }
-
-    /// The clock that tokens are judged by.
-    #[must_use]
-    pub fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }
 
