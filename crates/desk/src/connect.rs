@@ -8,7 +8,7 @@ use kefu_core::{
 };
 use kefu_events::EventContext;
 use kefu_messaging::{Message, Side, Window};
-use kefu_presence::Lease;
+use kefu_presence::{Agent, Lease};
 use kefu_queue::Place;
 use kefu_session::{Session, Status, decide_open};
 
@@ -63,6 +63,8 @@ pub struct ConnectAnswer {
     pub session_id: Option<SessionId>,
     /// The visitor's open session, else the latest ended one.
     pub session: Option<SessionView>,
+    /// The agent, with the availability chosen earlier, which connecting never changes (Z7).
+    pub agent: Option<Agent>,
     /// An agent's open sessions.
     pub owned: Vec<OwnedSession>,
     /// Messages, oldest first, at most the resume page (CC-09).
@@ -79,6 +81,7 @@ impl ConnectAnswer {
         Self {
             session_id: None,
             session: None,
+            agent: None,
             owned: Vec::new(),
             unread: Vec::new(),
             has_more: false,
@@ -145,7 +148,7 @@ impl Desk {
     }
 
     /// An agent may have come back while being marked gone; the lease decides (Z7).
-    async fn restate_liveness(&self, info: &AgentInfo, trace: &TraceId) {
+    pub(crate) async fn restate_liveness(&self, info: &AgentInfo, trace: &TraceId) {
         let person = Person::Agent(info.admin_id.clone());
         let leases = self.coordination.presence.count(&person).await.unwrap_or(0);
         if leases == 0 {
@@ -191,8 +194,9 @@ impl Desk {
         match caller {
             Caller::User(user) => self.connect_user(user, request, trace).await,
             Caller::Agent(info) => {
-                self.assignments.connected(info, trace.clone()).await?;
-                self.connect_agent(info, request).await
+                let agent = self.assignments.connected(info, trace.clone()).await?;
+                let answer = self.connect_agent(info, request).await?;
+                Ok(ConnectAnswer { agent: Some(agent), ..answer })
             }
             Caller::Supervisor(_) => Ok(ConnectAnswer::empty()),
         }
@@ -266,7 +270,7 @@ impl Desk {
         {
             tracing::debug!(%fault, "assign lock left to expire");
         }
-        let opened = opened?;
+        let opened = opened.inspect_err(|fault| self.bus.recover(fault))?;
         self.bus.publish(opened.events);
         Ok(opened.session)
     }

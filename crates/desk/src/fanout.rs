@@ -50,6 +50,7 @@ impl Fanout {
             }
             Event::SessionRequeued { session_id, user_id, from, reason, version } => {
                 self.owners().note(*session_id, *version, None);
+                self.typing.session_moved(*session_id);
                 self.remove(from, *session_id, RemovalReason::Requeued).await;
                 let push = Push::Requeued { session_id: *session_id, reason: reason.as_str() };
                 self.push_user(user_id, &push, None).await;
@@ -83,6 +84,7 @@ impl Fanout {
         origin: Option<ConnId>,
     ) -> Result<(), DeskError> {
         if let Some(from) = from {
+            self.typing.session_moved(session);
             let reason = RemovalReason::Transferred(admin.clone());
             self.remove(from, session, reason).await;
         }
@@ -152,6 +154,7 @@ impl Fanout {
             return Ok(());
         }
         let Some(message) = self.stores.messages.find(msg_id).await? else { return Ok(()) };
+        self.typing.message_sent(&message);
         if message.status.is_delivered() {
             return Ok(());
         }

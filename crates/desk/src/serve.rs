@@ -87,7 +87,8 @@ impl Desk {
                 &|session, ids| decide_rating(session, caller, request, &context, ids),
                 self.ids.as_ref(),
             )
-            .await?;
+            .await
+            .inspect_err(|fault| self.bus.recover(fault))?;
         match updated {
             Updated::Written(session, events) => {
                 self.bus.publish(events);

@@ -29,10 +29,7 @@ impl Desk {
     /// # Errors
     /// Store faults.
     pub async fn start_up(&self, trace: &TraceId) -> Result<(), DeskError> {
-        for agent in self.stores.agents.list_live().await? {
-            self.assignments.vanished(&agent.info.admin_id, trace.clone()).await?;
-        }
-        Ok(())
+        Ok(self.assignments.restart_grace(trace.clone()).await?)
     }
 
     /// Starts the sweeps of this process on `tracker`, until `stop`.
@@ -53,13 +50,14 @@ impl Desk {
         let mut ticks = tokio::time::interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while tick(&mut ticks, &stop).await {
-            if let Err(error) = self.look(&trace, Instant::now() >= first).await {
-                tracing::warn!(%error, "sweep is held up");
-            }
+            // Each part for itself: without leases assignment still goes on (N5).
+            held_up(self.look_at_agents(&trace, Instant::now() >= first).await);
+            held_up(self.drain.run().await);
         }
     }
 
-    async fn look(&self, trace: &TraceId, may_judge: bool) -> Result<(), DeskError> {
+    async fn look_at_agents(&self, trace: &TraceId, may_judge: bool) -> Result<(), DeskError> {
+        self.restate_gone(trace).await?;
         if may_judge {
             self.judge_liveness(trace).await?;
         }
@@ -67,7 +65,14 @@ impl Desk {
             let gone_before = self.clock.now().before(self.config.agent_grace);
             self.assignments.requeue_gone(gone_before, trace.clone()).await?;
         }
-        self.drain.run().await?;
+        Ok(())
+    }
+
+    /// Agents marked gone who hold a lease are there: a mark that came late, or was not taken back.
+    async fn restate_gone(&self, trace: &TraceId) -> Result<(), DeskError> {
+        for agent in self.stores.agents.list_gone(self.clock.now()).await? {
+            self.restate_liveness(&agent.info, trace).await;
+        }
         Ok(())
     }
 
@@ -109,6 +114,12 @@ impl Desk {
                 tracing::warn!(%fault, "outbox trim is held up");
             }
         }
+    }
+}
+
+fn held_up<T>(part: Result<T, impl std::fmt::Display>) {
+    if let Err(error) = part {
+        tracing::warn!(%error, "sweep is held up");
     }
 }
 

@@ -6,7 +6,7 @@ use kefu_core::{Caller, ClientMsgId, ConnId, MsgId, SessionId, TraceId};
 use kefu_messaging::{
     AppendRequest, AppendTarget, Draft, PendingSend, Receipt, ReceiptRequest, Reported, Sender,
 };
-use kefu_session::{Access, Refusal, Session, access};
+use kefu_session::{Access, Refusal, Session, access, role_allows};
 use kefu_upload::StoredUpload;
 
 use crate::{Desk, DeskError};
@@ -102,6 +102,7 @@ impl Desk {
         caller: &Caller,
         session: Option<SessionId>,
     ) -> Result<SessionId, DeskError> {
+        role_allows(caller, Access::Talk)?;
         let id = match (session, caller) {
             (Some(id), _) => id,
             (None, Caller::User(user)) => {
@@ -127,6 +128,7 @@ impl Desk {
     }
 
     async fn talkable(&self, caller: &Caller, id: SessionId) -> Result<Session, DeskError> {
+        role_allows(caller, Access::Talk)?;
         let session = self.find(id).await?;
         access(&session, caller, Access::Talk, false)?;
         if session.is_open() { Ok(session) } else { Err(Refusal::SessionClosed.into()) }

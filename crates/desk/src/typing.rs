@@ -27,6 +27,7 @@ enum Report {
     Typing { mark: Mark, conn: ConnId, to: Option<Person>, is_typing: bool },
     Sent(Mark),
     Closed(ConnId),
+    Moved(SessionId),
     Ended(SessionId),
 }
 
@@ -64,6 +65,11 @@ impl Typing {
 
     pub(crate) fn connection_closed(&self, conn: ConnId) {
         self.say(Report::Closed(conn));
+    }
+
+    /// The session left its agent, who gets nothing more of it (A3).
+    pub(crate) fn session_moved(&self, session: SessionId) {
+        self.say(Report::Moved(session));
     }
 
     pub(crate) fn session_ended(&self, session: SessionId) {
@@ -119,6 +125,10 @@ impl Marks {
             }
             Report::Typing { to: None, is_typing: true, .. } => {}
             Report::Closed(conn) => self.end_where(|_, active| active.conn == conn).await,
+            Report::Moved(session) => {
+                self.drop_mark((session, Side::User));
+                self.end((session, Side::Agent)).await;
+            }
             Report::Ended(session) => {
                 self.end_where(|mark, _| mark.0 == session).await;
             }
@@ -126,19 +136,22 @@ impl Marks {
     }
 
     async fn begin(&mut self, mark: Mark, conn: ConnId, to: Person) {
-        if let Some(previous) = self.active.remove(&mark) {
-            self.deadlines.remove(&previous.key);
-        }
+        self.drop_mark(mark);
         self.relay(mark, &to, true).await;
         let key = self.deadlines.insert(mark, TYPING_TTL);
         self.active.insert(mark, Active { conn, to, key });
     }
 
     async fn end(&mut self, mark: Mark) {
-        if let Some(active) = self.active.remove(&mark) {
-            self.deadlines.remove(&active.key);
+        if let Some(active) = self.drop_mark(mark) {
             self.relay(mark, &active.to, false).await;
         }
+    }
+
+    fn drop_mark(&mut self, mark: Mark) -> Option<Active> {
+        let active = self.active.remove(&mark)?;
+        self.deadlines.remove(&active.key);
+        Some(active)
     }
 
     async fn end_where(&mut self, matches: impl Fn(&Mark, &Active) -> bool) {

@@ -1,0 +1,11 @@
+//! The use cases of a desk over a world in memory, in paused time.
+
+mod common;
+mod connect;
+mod fault;
+mod news;
+mod people;
+mod resume;
+mod serve;
+mod sweep;
+mod typing;

@@ -1,0 +1,92 @@
+//! The people connected, as the tests' gateway knows them: everything pushed is noted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use kefu_core::{ConnId, Person};
+use kefu_desk::{Connections, Position};
+use kefu_messaging::{Push, Pusher, Reach};
+use tokio::time::Instant;
+
+/// One push to one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub(crate) second: f64,
+    pub(crate) conn: ConnId,
+    pub(crate) push: Push,
+}
+
+pub(crate) struct People {
+    start: Instant,
+    connections: Mutex<BTreeMap<ConnId, Person>>,
+    log: Mutex<Vec<Sent>>,
+    positions: Mutex<Vec<Position>>,
+}
+
+impl People {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            start: Instant::now(),
+            connections: Mutex::default(),
+            log: Mutex::default(),
+            positions: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn add(&self, conn: ConnId, person: Person) {
+        self.connections.lock().expect("no panic").insert(conn, person);
+    }
+
+    pub(crate) fn remove(&self, conn: ConnId) {
+        self.connections.lock().expect("no panic").remove(&conn);
+    }
+
+    pub(crate) fn place(&self, positions: &[Position]) {
+        *self.positions.lock().expect("no panic") = positions.to_vec();
+    }
+
+    pub(crate) fn log(&self) -> MutexGuard<'_, Vec<Sent>> {
+        self.log.lock().expect("no panic")
+    }
+
+    fn note(&self, conn: ConnId, push: &Push) {
+        let second = self.start.elapsed().as_millis() as f64 / 1_000.0;
+        self.log().push(Sent { second, conn, push: push.clone() });
+    }
+
+    fn matching(&self, wanted: impl Fn(ConnId, &Person) -> bool) -> Vec<ConnId> {
+        let connections = self.connections.lock().expect("no panic");
+        connections
+            .iter()
+            .filter(|(conn, person)| wanted(**conn, person))
+            .map(|(c, _)| *c)
+            .collect()
+    }
+}
+
+#[async_trait]
+impl Pusher for People {
+    async fn push(&self, to: &Person, push: &Push, except: Option<ConnId>) -> Reach {
+        let reached = self.matching(|conn, person| person == to && Some(conn) != except);
+        reached.iter().for_each(|conn| self.note(*conn, push));
+        Reach { connections: reached.len() }
+    }
+
+    async fn push_to_consoles(&self, push: &Push) {
+        for conn in self.matching(|_, person| matches!(person, Person::Agent(_))) {
+            self.note(conn, push);
+        }
+    }
+}
+
+#[async_trait]
+impl Connections for People {
+    fn positions(&self) -> Vec<Position> {
+        self.positions.lock().expect("no panic").clone()
+    }
+
+    async fn push_one(&self, conn: ConnId, push: &Push) {
+        self.note(conn, push);
+    }
+}
