@@ -16,4 +16,4 @@ mod ws;
 pub use config::GatewayConfig;
 pub use http::router;
 pub use registry::Registry;
-pub use state::{Gateway, GatewayParts};
+pub use state::{Gateway, GatewayParts, Readiness};

@@ -15,7 +15,7 @@ use kefu_messaging::{Push, Pusher, Reach};
 use kefu_protocol::{CloseCode, Locale, frame_of_push};
 use kefu_upload::{UploadPath, Uploads};
 
-pub(crate) use outbound::{Class, Outbound};
+pub(crate) use outbound::{Next, Note, Outbound};
 
 /// One live connection, as pushes see it.
 #[derive(Debug)]
@@ -95,7 +95,8 @@ impl Registry {
     /// Asks every connection to come back later (1012), spread evenly over `spread`, so that a
     /// restart does not meet all of them at once (L3).
     pub async fn close_all(&self, spread: Duration) {
-        let peers: Vec<_> = self.connections.iter().map(|entry| Arc::clone(entry.value())).collect();
+        let peers: Vec<_> =
+            self.connections.iter().map(|entry| Arc::clone(entry.value())).collect();
         let pause = spread.checked_div(u32::try_from(peers.len()).unwrap_or(u32::MAX));
         for peer in peers {
             peer.outbound.close(CloseCode::Restart);
@@ -158,9 +159,11 @@ impl Connections for Registry {
         let of_peer = |peer: &Peer| {
             let conn = peer.conn;
             let served = peer.outbound.served();
-            served
-                .into_iter()
-                .map(move |(session_id, written)| Position { conn, session_id, written })
+            served.into_iter().map(move |(session_id, written)| Position {
+                conn,
+                session_id,
+                written,
+            })
         };
         self.connections.iter().flat_map(|entry| of_peer(entry.value())).collect()
     }

@@ -66,17 +66,8 @@ impl Gateway {
     /// Builds the shared state.
     #[must_use]
     pub fn new(parts: GatewayParts) -> Arc<Self> {
-        let GatewayParts {
-            desk,
-            registry,
-            auth,
-            config,
-            node,
-            metrics,
-            ready,
-            tracker,
-            closing,
-        } = parts;
+        let GatewayParts { desk, registry, auth, config, node, metrics, ready, tracker, closing } =
+            parts;
         Arc::new(Self {
             limits: Limits::new(&config),
             budget: Arc::new(Semaphore::new(config.in_flight)),

@@ -6,6 +6,7 @@ mod samples;
 
 use std::sync::Arc;
 
+use kefu_core::limit::HEARTBEAT;
 use kefu_core::{Actor, ErrorCode, Page, Person, Seq, Timestamp};
 use kefu_messaging::{Push, RemovalReason};
 use kefu_protocol::{
@@ -141,7 +142,13 @@ fn connected_tells_whose_session_it_is() {
     let connected = |standing| {
         let unread = Page { items: Vec::new(), has_more: false };
         let limits = Limits::new(500, 2_097_152);
-        Connected::from(ConnectedParts { standing, unread, limits, server_time: Timestamp(9) })
+        Connected::from(ConnectedParts {
+            standing,
+            unread,
+            limits,
+            heartbeat: HEARTBEAT,
+            server_time: Timestamp(9),
+        })
     };
     let open = session_object(&active(), Some(&agent_info()), None, true);
     let user = connected(Standing::User(Some(open.clone())));

@@ -23,6 +23,19 @@ pub(crate) enum Class {
     Answer,
 }
 
+/// What an answer tells about how far its connection has been served (M5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// Nothing.
+    None,
+    /// It acknowledges this stored message.
+    Stored(SessionId, Seq),
+    /// After it the client has everything of the session up to here.
+    CaughtUp(SessionId, Seq),
+    /// The session is over for this connection.
+    Over(SessionId),
+}
+
 #[derive(Debug)]
 struct Queued {
     text: Utf8Bytes,
@@ -104,11 +117,14 @@ impl Outbound {
         true
     }
 
-    /// Queues a direct answer. `message` is the stored message it acknowledges.
-    pub(crate) fn answer(&self, text: Utf8Bytes, message: Option<(SessionId, Seq)>) {
+    /// Queues a direct answer.
+    pub(crate) fn answer(&self, text: Utf8Bytes, note: Note) {
         let mut state = self.state();
-        if let Some((session, seq)) = message {
-            state.served.note(session, seq);
+        match note {
+            Note::None => {}
+            Note::Stored(session, seq) => state.served.note(session, seq),
+            Note::CaughtUp(session, upto) => state.served.start(session, upto),
+            Note::Over(session) => state.served.forget(session),
         }
         state.bytes += text.len();
         state.queue.push_back(Queued { text, class: Class::Answer, message: None });
@@ -124,12 +140,12 @@ impl Outbound {
 
     /// Sends the answer to a `chat.connect`, then what was held back meanwhile, except messages that
     /// the answer itself carried.
-    pub(crate) fn release(&self, answer: Option<Utf8Bytes>, served: &BTreeMap<SessionId, Seq>) {
+    pub(crate) fn release(&self, answers: Vec<Utf8Bytes>, served: &BTreeMap<SessionId, Seq>) {
         let mut state = self.state();
         for (session, upto) in served {
             state.served.start(*session, *upto);
         }
-        if let Some(text) = answer {
+        for text in answers {
             state.bytes += text.len();
             state.queue.push_back(Queued { text, class: Class::Answer, message: None });
         }
@@ -148,11 +164,6 @@ impl Outbound {
         }
         drop(state);
         self.wake.notify_one();
-    }
-
-    /// The client caught up with this session by history (M5).
-    pub(crate) fn caught_up(&self, session: SessionId, upto: Seq) {
-        self.state().served.start(session, upto);
     }
 
     /// Closes after what is queued. The first reason stays.
@@ -192,7 +203,9 @@ impl Outbound {
         let mut state = self.state();
         let mut frames = Vec::new();
         let mut size = 0;
-        while size < chunk && let Some(queued) = state.queue.pop_front() {
+        while size < chunk
+            && let Some(queued) = state.queue.pop_front()
+        {
             size += queued.text.len();
             frames.push(queued.text);
         }
@@ -291,8 +304,7 @@ mod tests {
         Push::Message { message: Arc::new(message), attempt: 1, own: false }
     }
 
-    const TYPING: fn() -> Push =
-        || Push::Typing { session_id: session(), is_typing: true };
+    const TYPING: fn() -> Push = || Push::Typing { session_id: session(), is_typing: true };
 
     fn frames(outbound: &Outbound) -> Vec<String> {
         match outbound.take(usize::MAX) {
@@ -308,7 +320,7 @@ mod tests {
         outbound.push(&message(4), "four".into());
         outbound.push(&message(5), "five".into());
         assert!(frames(&outbound).is_empty(), "S1");
-        outbound.release(Some("connected".into()), &BTreeMap::from([(session(), Seq(4))]));
+        outbound.release(vec!["connected".into()], &BTreeMap::from([(session(), Seq(4))]));
         assert_eq!(frames(&outbound), ["connected", "five"]);
         assert_eq!(outbound.served(), [(session(), Seq(5))]);
     }
@@ -319,7 +331,7 @@ mod tests {
         assert!(outbound.push(&TYPING(), "typing".into()));
         assert!(outbound.push(&message(1), "12345678".into()), "typing made room (L1)");
         assert!(outbound.push(&TYPING(), "typing".into()), "dropped, not fatal");
-        outbound.answer("an answer is never dropped".into(), None);
+        outbound.answer("an answer is never dropped".into(), Note::None);
         assert!(!outbound.push(&message(2), "12345678".into()));
         assert_eq!(frames(&outbound), ["12345678", "an answer is never dropped"]);
         assert_eq!(outbound.take(9), Some(Next::Close(CloseCode::SlowConsumer)));
@@ -328,7 +340,7 @@ mod tests {
     #[test]
     fn a_removed_session_is_no_longer_followed() {
         let outbound = Outbound::new(1_000);
-        outbound.release(None, &BTreeMap::from([(session(), Seq(4))]));
+        outbound.release(Vec::new(), &BTreeMap::from([(session(), Seq(4))]));
         let reason = kefu_messaging::RemovalReason::Requeued;
         outbound.push(&Push::SessionRemoved { session_id: session(), reason }, "gone".into());
         assert!(outbound.served().is_empty(), "A3");

@@ -46,9 +46,9 @@ impl Served {
 
     /// Whether the connection has this message.
     pub(crate) fn has(&self, session: SessionId, seq: Seq) -> bool {
-        self.sessions.iter().any(|line| {
-            line.session == session && (line.upto >= seq || line.ahead.contains(&seq))
-        })
+        self.sessions
+            .iter()
+            .any(|line| line.session == session && (line.upto >= seq || line.ahead.contains(&seq)))
     }
 
     pub(crate) fn positions(&self) -> Vec<(SessionId, Seq)> {

@@ -10,6 +10,7 @@ use kefu_protocol::{CloseCode, ErrorFrame, Ref, ServerFrame};
 
 use super::refused::NotAdmitted;
 use crate::error::explain;
+use crate::registry::Note;
 
 /// The frame that is being answered.
 #[derive(Debug, Clone)]
@@ -24,13 +25,11 @@ pub(crate) struct Call {
 pub(crate) enum Answer {
     /// Nothing to say: acks and typing.
     Silent,
-    /// A frame, and the stored message that it acknowledges.
-    Frame(Utf8Bytes, Option<(SessionId, Seq)>),
-    /// A page of history; up to where the client now has the session, if nothing is left above.
-    History(Utf8Bytes, Option<(SessionId, Seq)>),
+    /// A frame, and what it tells about the connection's positions.
+    Frame(Utf8Bytes, Note),
     /// `chat.connected`: then what was held back.
     Connected {
-        text: Utf8Bytes,
+        texts: Vec<Utf8Bytes>,
         open_session: Option<SessionId>,
         served: BTreeMap<SessionId, Seq>,
     },
@@ -46,12 +45,12 @@ impl Call {
 
     /// A plain answer.
     pub(crate) fn frame(&self, frame: &ServerFrame) -> Answer {
-        Answer::Frame(self.encode(frame), None)
+        Answer::Frame(self.encode(frame), Note::None)
     }
 
     /// The refusal of this frame.
     pub(crate) fn refuse(&self, error: &DeskError) -> Answer {
-        Answer::Frame(self.encode_refusal(error), None)
+        Answer::Frame(self.encode_refusal(error), Note::None)
     }
 
     /// The text of a refusal.

@@ -1,12 +1,11 @@
 //! `chat.connect`: verify, register, answer (S1, M4); also renews an expiring token in place.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kefu_core::{Caller, ErrorCode, PageLimit, Person, Seq, SessionId};
-use kefu_desk::{ConnectAnswer, ConnectRequest, Desk, DeskError, Intent};
+use kefu_core::{Caller, ErrorCode, Person, Role};
+use kefu_desk::{ConnectAnswer, ConnectRequest, DeskError, Intent};
 use kefu_protocol::{
-    CloseCode, Connect, Connected, ConnectedParts, Limits, MessageObject, ServerFrame,
+    AgentStatus, CloseCode, Connect, Connected, ConnectedParts, Limits, MessageObject, ServerFrame,
     SessionObject, Standing, session_object,
 };
 use kefu_upload::UploadPath;
@@ -14,15 +13,16 @@ use tokio::time::Instant;
 
 use super::answer::{Answer, Call};
 use super::connection::Connection;
-use crate::registry::Peer;
+use crate::limits::RetryAfter;
+use crate::registry::{Note, Peer};
 use crate::state::Gateway;
 
 impl Connection {
     pub(super) fn connect(&mut self, connect: &Connect, call: Call) {
-        if let Err(retry_after) = self.gateway.limits.connect(self.address) {
+        if let Err(RetryAfter(retry_after)) = self.gateway.limits.connect(self.address) {
             let message = "too many connects from this address";
             let text = call.error(ErrorCode::RateLimited, message, Some(retry_after));
-            self.outbound.answer(text, None);
+            self.outbound.answer(text, Note::None);
             return;
         }
         let verified = match self.gateway.auth.verify(connect.token.as_str()) {
@@ -52,7 +52,7 @@ impl Connection {
             locale: connect.language(),
             outbound: Arc::clone(&self.outbound),
         });
-        let request = request_of(connect);
+        let request = request_of(connect, caller.role());
         let (gateway, id, frame) = (Arc::clone(&self.gateway), self.id, call.clone());
         self.work(
             async move {
@@ -64,21 +64,19 @@ impl Connection {
     }
 
     fn refuse_identity(&self, call: &Call, why: &str) {
-        self.outbound.answer(call.error(ErrorCode::Unauthenticated, why, None), None);
+        self.outbound.answer(call.error(ErrorCode::Unauthenticated, why, None), Note::None);
         self.outbound.close(CloseCode::Unauthenticated);
     }
 }
 
-fn request_of(connect: &Connect) -> ConnectRequest {
-    let mut positions = connect.last_seqs.clone();
-    positions.extend(connect.position());
+fn request_of(connect: &Connect, role: Role) -> ConnectRequest {
     ConnectRequest {
         intent: match connect.intent {
             kefu_protocol::Intent::Consult => Intent::Consult,
             kefu_protocol::Intent::Resume => Intent::Resume,
         },
         source: connect.source.clone(),
-        positions,
+        positions: connect.positions(role),
     }
 }
 
@@ -91,8 +89,14 @@ fn answered(
     match answer {
         Ok(answer) => {
             let text = call.encode(&ServerFrame::Connected(connected(gateway, caller, &answer)));
-            let open_session = answer.session_id;
-            Answer::Connected { text, open_session, served: served(answer) }
+            // A console learns its own availability without asking: a reload shows it as it was.
+            let status = answer.agent.as_ref().map(AgentStatus::from);
+            let status = status.map(|s| ServerFrame::AgentStatus(s).encode(None).into());
+            Answer::Connected {
+                texts: [text].into_iter().chain(status).collect(),
+                open_session: answer.session_id,
+                served: answer.served,
+            }
         }
         Err(error) => {
             let close = matches!(error, DeskError::TooManyConnections)
@@ -102,20 +106,16 @@ fn answered(
     }
 }
 
-fn served(answer: ConnectAnswer) -> BTreeMap<SessionId, Seq> {
-    answer.served
-}
-
 fn connected(gateway: &Gateway, caller: &Caller, answer: &ConnectAnswer) -> Connected {
     let person: Person = caller.person();
     let sign = |path: &UploadPath| gateway.registry.sign(path);
-    let unread =
-        answer.unread.iter().map(|message| MessageObject::listed(message, &person, &sign));
+    let unread = answer.unread.iter().map(|message| MessageObject::listed(message, &person, &sign));
     let config = &gateway.config;
     ConnectedParts {
         standing: standing(caller, answer),
         unread: kefu_core::Page { items: unread.collect(), has_more: answer.has_more },
         limits: Limits::new(config.max_chars, config.upload_bytes),
+        heartbeat: config.heartbeat,
         server_time: gateway.desk.clock().now(),
     }
     .into()

@@ -16,9 +16,10 @@ use kefu_protocol::{CloseCode, ErrorFrame, Inbound, Ref, ServerFrame};
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Answer, Call};
+use super::frames::Overlap as _;
 use super::refused::RefusedSends;
 use super::timers::{Due, Timers};
-use crate::registry::{Next, Outbound};
+use crate::registry::{Next, Note, Outbound};
 use crate::state::Gateway;
 
 /// Frames of one connection being worked on; beyond it the socket is not read (M6).
@@ -83,6 +84,7 @@ impl Connection {
 
     async fn run(&mut self) {
         let outbound = Arc::clone(&self.outbound);
+        let closing = self.gateway.closing.clone();
         loop {
             self.start_waiting();
             let may_read = self.may_read();
@@ -101,6 +103,10 @@ impl Connection {
                     Some(Ok(message)) => self.receive(message),
                     Some(Err(_)) | None => Flow::End,
                 },
+                // Who is nobody yet is not in the registry, which asks all others to go (L3).
+                () = closing.cancelled(), if self.caller.is_none() => {
+                    self.close(CloseCode::Restart).await
+                }
                 () = tokio::time::sleep_until(deadline) => self.tick().await,
             };
             if flow == Flow::End {
@@ -115,7 +121,8 @@ impl Connection {
         while self.answers.next().await.is_some() {}
         let Some(caller) = self.caller.take() else { return };
         self.gateway.registry.remove(&caller.person(), self.id);
-        let (desk, id, trace) = (Arc::clone(&self.gateway.desk), self.id, self.gateway.next_trace());
+        let (desk, id, trace) =
+            (Arc::clone(&self.gateway.desk), self.id, self.gateway.next_trace());
         desk.disconnect(&caller, id, &trace).await;
     }
 
@@ -147,18 +154,17 @@ impl Connection {
         let trace = self.gateway.next_trace();
         match Inbound::parse(text, self.gateway.config.max_chars) {
             Ok(inbound) => {
-                let call = Call {
-                    reference: inbound.reference.clone(),
-                    client_msg_id: None,
-                    trace,
-                };
+                let call =
+                    Call { reference: inbound.reference.clone(), client_msg_id: None, trace };
                 self.accept(inbound, call);
             }
             Err(error) => {
                 let frame = ServerFrame::Error(ErrorFrame::of_frame(&error, trace));
                 let reference = error.reference.as_ref().map(Ref::as_str);
-                self.outbound.answer(frame.encode(reference).into(), None);
-                if error.is_malformed && self.too_many_malformed() {
+                self.outbound.answer(frame.encode(reference).into(), Note::None);
+                if error.code == ErrorCode::Unauthenticated {
+                    self.outbound.close(CloseCode::Unauthenticated);
+                } else if error.is_malformed && self.too_many_malformed() {
                     self.outbound.close(CloseCode::Policy);
                 }
             }
@@ -187,16 +193,10 @@ impl Connection {
     fn settle(&mut self, answer: Answer) {
         match answer {
             Answer::Silent => {}
-            Answer::Frame(text, message) => self.outbound.answer(text, message),
-            Answer::History(text, caught_up) => {
-                self.outbound.answer(text, None);
-                if let Some((session, upto)) = caught_up {
-                    self.outbound.caught_up(session, upto);
-                }
-            }
-            Answer::Connected { text, open_session, served } => {
+            Answer::Frame(text, note) => self.outbound.answer(text, note),
+            Answer::Connected { texts, open_session, served } => {
                 self.open_session = open_session;
-                self.outbound.release(Some(text), &served);
+                self.outbound.release(texts, &served);
             }
             Answer::NotConnected { text, close } => self.not_connected(text, close),
         }
@@ -206,7 +206,7 @@ impl Connection {
         if let Some(caller) = self.caller.take() {
             self.gateway.registry.remove(&caller.person(), self.id);
         }
-        self.outbound.release(Some(text), &BTreeMap::new());
+        self.outbound.release(vec![text], &BTreeMap::new());
         match close {
             Some(code) => self.outbound.close(code),
             None => self.timers.disconnected(Instant::now()),
@@ -223,7 +223,8 @@ impl Connection {
                 let trace = self.gateway.next_trace();
                 let call = Call { reference: None, client_msg_id: None, trace };
                 let message = "the token has expired, connect again with a fresh one";
-                self.outbound.answer(call.error(ErrorCode::TokenExpired, message, None), None);
+                self.outbound
+                    .answer(call.error(ErrorCode::TokenExpired, message, None), Note::None);
                 Flow::On
             }
             Some(Due::Ping) => {
@@ -293,7 +294,7 @@ impl Connection {
                 Err(failure) => {
                     tracing::error!(trace_id = %call.trace, %failure, "frame handler failed");
                     let text = call.error(ErrorCode::Internal, "the request failed", None);
-                    Answer::Frame(text, None)
+                    Answer::Frame(text, Note::None)
                 }
             }
         }));

@@ -1,7 +1,7 @@
 //! From a frame to its use case, and from the outcome to the answer.
 
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kefu_assignment::Origin;
 use kefu_core::{Caller, ErrorCode, Seq, SessionId};
@@ -20,6 +20,8 @@ use super::answer::{Answer, Call};
 use super::connection::Connection;
 use super::refused::NotAdmitted;
 use crate::error::RETRY_AFTER;
+use crate::limits::RetryAfter;
+use crate::registry::Note;
 
 /// Which frames may run side by side with the ones before them.
 pub(super) trait Overlap {
@@ -71,12 +73,12 @@ impl Connection {
             ClientFrame::Send(send) => self.send(send, caller, call),
             ClientFrame::Ping(_) => {
                 let pong = Pong { server_time: self.gateway.desk.clock().now() };
-                self.outbound.answer(call.encode(&ServerFrame::Pong(pong)), None);
+                self.outbound.answer(call.encode(&ServerFrame::Pong(pong)), Note::None);
             }
-            ClientFrame::Ack(ack) => self.run(caller, call, move |case| case.acknowledge(ack)),
+            ClientFrame::Ack(ack) => self.perform(caller, call, move |case| case.acknowledge(ack)),
             ClientFrame::Typing(typing) => {
                 let conn = self.id;
-                self.run(caller, call, move |case| async move {
+                self.perform(caller, call, move |case| async move {
                     let (session, is_typing) = (typing.session_id, typing.is_typing);
                     match case.desk.typing(&case.caller, conn, session, is_typing).await {
                         Ok(()) => Answer::Silent,
@@ -85,35 +87,35 @@ impl Connection {
                 });
             }
             ClientFrame::End(end) => {
-                self.run(caller, call, move |case| case.end(end.session_id));
+                self.perform(caller, call, move |case| case.end(end.session_id));
             }
-            ClientFrame::Rate(rate) => self.run(caller, call, move |case| case.rate(rate)),
+            ClientFrame::Rate(rate) => self.perform(caller, call, move |case| case.rate(rate)),
             ClientFrame::AgentOnline(online) => {
-                self.run(caller, call, move |case| case.online(online.max_sessions));
+                self.perform(caller, call, move |case| case.online(online.max_sessions));
             }
             ClientFrame::AgentOffline(offline) => {
-                self.run(caller, call, move |case| case.offline(offline.requeue));
+                self.perform(caller, call, move |case| case.offline(offline.requeue));
             }
             ClientFrame::Transfer(transfer) => {
-                self.run(caller, call, move |case| case.transfer(transfer));
+                self.perform(caller, call, move |case| case.transfer(transfer));
             }
             ClientFrame::History(history) => self.history(history, caller, call),
-            ClientFrame::QueueList(_) => self.run(caller, call, Case::queue_list),
+            ClientFrame::QueueList(_) => self.perform(caller, call, Case::queue_list),
             ClientFrame::Claim(claim) => {
-                self.run(caller, call, move |case| case.claim(claim.session_id));
+                self.perform(caller, call, move |case| case.claim(claim.session_id));
             }
-            ClientFrame::AgentList(_) => self.run(caller, call, Case::agent_list),
+            ClientFrame::AgentList(_) => self.perform(caller, call, Case::agent_list),
         }
     }
 
     /// Runs a use case within the process's budget.
-    fn run<W>(&mut self, caller: Arc<Caller>, call: Call, work: impl FnOnce(Case) -> W)
+    fn perform<W>(&mut self, caller: Arc<Caller>, call: Call, work: impl FnOnce(Case) -> W)
     where
         W: Future<Output = Answer> + Send + 'static,
     {
         let Ok(permit) = Arc::clone(&self.gateway.budget).try_acquire_owned() else {
             let text = call.not_admitted(&overloaded());
-            self.outbound.answer(text, None);
+            self.outbound.answer(text, Note::None);
             return;
         };
         let case = Case {
@@ -136,7 +138,7 @@ impl Connection {
             Ok(permit) => permit,
             Err(why) => {
                 self.refused.note(session, &key, &why);
-                self.outbound.answer(call.not_admitted(&why), None);
+                self.outbound.answer(call.not_admitted(&why), Note::None);
                 return;
             }
         };
@@ -153,9 +155,9 @@ impl Connection {
                     let _permit = permit;
                     match pending.await {
                         Ok(stored) => {
-                            let place = (stored.message.session_id, stored.message.seq);
+                            let note = Note::Stored(stored.message.session_id, stored.message.seq);
                             let ack = ServerFrame::ServerAck(ServerAck::from(&stored));
-                            Answer::Frame(call.encode(&ack), Some(place))
+                            Answer::Frame(call.encode(&ack), note)
                         }
                         Err(error) => call.refuse(&error.into()),
                     }
@@ -165,7 +167,7 @@ impl Connection {
                 if error.code() == ErrorCode::Overloaded {
                     self.refused.note(session, &key, &overloaded());
                 }
-                self.outbound.answer(call.encode_refusal(&error), None);
+                self.outbound.answer(call.encode_refusal(&error), Note::None);
             }
         }
     }
@@ -183,7 +185,7 @@ impl Connection {
 
     fn history(&mut self, request: HistoryRequest, caller: Arc<Caller>, call: Call) {
         let gateway = Arc::clone(&self.gateway);
-        self.run(caller, call, move |case| async move {
+        self.perform(caller, call, move |case| async move {
             let HistoryRequest { session_id, window, limit } = request;
             match case.desk.history(&case.caller, session_id, window, limit).await {
                 Err(error) => case.call.refuse(&error),
@@ -191,10 +193,10 @@ impl Connection {
                     let sign = |path: &UploadPath| gateway.registry.sign(path);
                     let person = case.caller.person();
                     let last = page.items.last().map(|message| message.seq);
-                    let upto = caught_up(window, last, page.has_more);
+                    let note = caught_up(session_id, window, last, page.has_more);
                     let history = History::new(session_id, &page, &person, &sign);
                     let text = case.call.encode(&ServerFrame::History(history));
-                    Answer::History(text, upto.map(|upto| (session_id, upto)))
+                    Answer::Frame(text, note)
                 }
             }
         });
@@ -202,10 +204,10 @@ impl Connection {
 }
 
 /// A client that read upwards to the end has everything up to there (M5).
-fn caught_up(window: Window, last: Option<Seq>, has_more: bool) -> Option<Seq> {
+fn caught_up(session: SessionId, window: Window, last: Option<Seq>, has_more: bool) -> Note {
     match window {
-        Window::After(seq) if !has_more => Some(last.unwrap_or(seq)),
-        Window::After(_) | Window::Before(_) => None,
+        Window::After(seq) if !has_more => Note::CaughtUp(session, last.unwrap_or(seq)),
+        Window::After(_) | Window::Before(_) => Note::None,
     }
 }
 
@@ -213,7 +215,7 @@ const fn overloaded() -> NotAdmitted {
     NotAdmitted { code: ErrorCode::Overloaded, retry_after: RETRY_AFTER }
 }
 
-const fn rate_limited(retry_after: Duration) -> NotAdmitted {
+const fn rate_limited(RetryAfter(retry_after): RetryAfter) -> NotAdmitted {
     NotAdmitted { code: ErrorCode::RateLimited, retry_after }
 }
 
@@ -231,7 +233,13 @@ impl Case {
 
     async fn end(self, session: SessionId) -> Answer {
         let ended = self.desk.end(&self.caller, session, self.origin, &self.call.trace).await;
-        self.answer(ended.map(|session| ServerFrame::SessionEnded(SessionEnded::from(&session))))
+        match ended {
+            Ok(ended) => {
+                let frame = ServerFrame::SessionEnded(SessionEnded::from(&ended));
+                Answer::Frame(self.call.encode(&frame), Note::Over(session))
+            }
+            Err(error) => self.call.refuse(&error),
+        }
     }
 
     async fn rate(self, rate: Rate) -> Answer {
@@ -274,7 +282,13 @@ impl Case {
 
     async fn claim(self, session: SessionId) -> Answer {
         let claimed = self.desk.claim(&self.caller, session, self.origin, &self.call.trace).await;
-        self.answer(claimed.map(|offer| ServerFrame::SessionNew(SessionNew::from(&offer))))
+        match claimed {
+            Ok(offer) => {
+                let frame = ServerFrame::SessionNew(SessionNew::from(&offer));
+                Answer::Frame(self.call.encode(&frame), Note::CaughtUp(session, offer.last_seq))
+            }
+            Err(error) => self.call.refuse(&error),
+        }
     }
 
     async fn queue_list(self) -> Answer {

@@ -55,10 +55,8 @@ mod tests {
     fn later_sends_wait_for_the_refused_key() {
         let key = |text: &str| ClientMsgId::new(text).expect("valid");
         let session = SessionId::new(1).ok();
-        let why = NotAdmitted {
-            code: ErrorCode::RateLimited,
-            retry_after: Duration::from_millis(50),
-        };
+        let why =
+            NotAdmitted { code: ErrorCode::RateLimited, retry_after: Duration::from_millis(50) };
         let mut refused = RefusedSends::default();
         refused.note(session, &key("2"), &why);
         refused.note(session, &key("3"), &why);

@@ -1,6 +1,8 @@
 //! `chat.connected`: everything a device needs to show its person's present state.
 
-use kefu_core::limit::{HEARTBEAT, PAGE};
+use std::time::Duration;
+
+use kefu_core::limit::PAGE;
 use kefu_core::{Page, Role, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,13 +85,15 @@ pub struct ConnectedParts {
     pub unread: Page<MessageObject>,
     /// What the server accepts.
     pub limits: Limits,
+    /// How often the client is to send a sign of life (CC-10).
+    pub heartbeat: Duration,
     /// Now.
     pub server_time: Timestamp,
 }
 
 impl From<ConnectedParts> for Connected {
     fn from(parts: ConnectedParts) -> Self {
-        let ConnectedParts { standing, unread, limits, server_time } = parts;
+        let ConnectedParts { standing, unread, limits, heartbeat, server_time } = parts;
         let (role, session, sessions) = match standing {
             Standing::User(session) => (Role::User, session, None),
             Standing::Agent(sessions) => (Role::Agent, None, Some(sessions)),
@@ -104,7 +108,7 @@ impl From<ConnectedParts> for Connected {
             sessions,
             unread: unread.items,
             has_more: unread.has_more,
-            heartbeat_interval_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
+            heartbeat_interval_ms: u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX),
             server_time,
             limits,
         }

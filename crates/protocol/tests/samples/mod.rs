@@ -117,6 +117,7 @@ fn conversation() -> Vec<(ServerFrame, Value)> {
         standing: Standing::User(Some(session)),
         unread: Page { items: vec![unread], has_more: false },
         limits: Limits::new(500, 2_097_152),
+        heartbeat: kefu_core::limit::HEARTBEAT,
         server_time: Timestamp(NOW),
     });
     let page = Page { items: vec![message()], has_more: true };
