@@ -28,8 +28,8 @@ const CAP: u32 = 3;
 /// What the rules may answer in a race. Anything else is a broken port or a broken rule.
 fn tolerated<T>(result: Result<T, AssignmentError>) {
     match result {
-        Ok(_) => {}
-        Err(AssignmentError::Refused(
+        Ok(_)
+        | Err(AssignmentError::Refused(
             Refusal::NotFound
             | Refusal::SessionClosed
             | Refusal::Conflict

@@ -1,5 +1,7 @@
 //! The use cases of a desk over a world in memory, in paused time.
 
+#![expect(clippy::expect_used, reason = "a test stops at what it did not expect")]
+
 mod common;
 mod connect;
 mod fault;
