@@ -1,1 +1,22 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+
+mod command;
+mod config;
+mod demo;
+mod embedded;
+mod lifecycle;
+mod readiness;
+mod server;
+mod signing_secret;
+mod telemetry;
+mod token;
+
+pub use command::{Command, Failure, run};
+pub use config::{
+    AssignmentConfig, AuthConfig, Config, ConfigError, DEFAULTS, DeliveryConfig, DemoConfig,
+    DemoMode, LimitsConfig, LogConfig, LogFormat, MessagingConfig, NodeConfig, PostgresConfig,
+    PresenceConfig, Profile, QueueConfig, RedisConfig, Secret, ServerConfig, UploadConfig,
+};
+pub use kefu_core::Role;
+pub use signing_secret::SigningSecret;
+pub use token::TokenRequest;

@@ -1,0 +1,76 @@
+//! The listener, from binding it to the end of the process.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use axum::serve::ListenerExt as _;
+use tokio::net::TcpListener;
+
+use crate::command::print;
+use crate::config::Config;
+use crate::demo;
+use crate::embedded::{self, Embedded};
+use crate::lifecycle::{Signals, shut_down};
+use crate::signing_secret::SigningSecret;
+use crate::telemetry::Metrics;
+
+/// Serves until the first signal, then ends in order (L3); a second signal ends at once.
+pub(crate) async fn serve(
+    config: &Config,
+    metrics: Metrics,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let listen = config.server.listen;
+    // First of all: a taken port must not disturb a house that is already running.
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("server.listen: cannot listen on {listen}"))?;
+    let address = listener.local_addr().context("server.listen")?;
+    embedded::make_data_dir(&config.data_dir)?;
+    let secret = SigningSecret::load(config)?;
+    let demo = demo::is_enabled(config, &secret);
+    let house = Embedded::start(config, &secret, demo, metrics).await?;
+
+    let router = kefu_gateway::router(std::sync::Arc::clone(&house.gateway));
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    // Frames are small and wanted at once.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "no TCP_NODELAY");
+        }
+    });
+    let server = axum::serve(listener, service)
+        .with_graceful_shutdown(house.closing.clone().cancelled_owned());
+    let mut http = house.requests.spawn(async move { server.await });
+
+    tracing::info!(%address, demo, "listening");
+    announce(address, out)?;
+    let stopped = tokio::select! {
+        () = signals.next() => Ok(()),
+        _ = &mut http => Err(anyhow::anyhow!("the listener has stopped")),
+    };
+    let grace = Duration::from_millis(config.server.shutdown_grace_ms);
+    tokio::select! {
+        () = shut_down(house, http, grace) => stopped,
+        () = signals.next() => bail!("stopped at once by a second signal"),
+    }
+}
+
+/// Prints what to open in a browser. Scripts wait for these lines, so they come last.
+fn announce(address: SocketAddr, out: &mut (dyn Write + Send)) -> Result<()> {
+    let base = format!("http://{}", reachable(address));
+    print(out, &format!("visitor page:  {base}/\nagent console: {base}/console"))
+}
+
+/// An address to connect to: "any" is one only for listening.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(ip, address.port())
+}
