@@ -1,5 +1,7 @@
 //! The runner on a real file: idempotent, one at a time, cautious.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::path::Path;
 
 use kefu_migrations::{MigrateError, SchemaState, migrate, schema_state};

@@ -46,7 +46,7 @@ impl TryFrom<Model> for DecisionRecord {
     type Error = UnreadableRow;
 
     fn try_from(model: Model) -> Result<Self, UnreadableRow> {
-        let row = Reading::new("cg_chat_assignment", model.id);
+        let row = Reading::new("cg_chat_assignment", &model.id);
         let outcome = Outcome::from_texts(&model.result, &model.reason);
         let candidates: Vec<StoredCandidate> =
             row.value("candidates", serde_json::from_str(&model.candidates))?;

@@ -36,7 +36,7 @@ impl TryFrom<Model> for Message {
     type Error = UnreadableRow;
 
     fn try_from(model: Model) -> Result<Self, UnreadableRow> {
-        let row = Reading::new("cg_chat_message", model.msg_id);
+        let row = Reading::new("cg_chat_message", &model.msg_id);
         let sender = Sender::from_texts(&model.sender_type, &model.sender_id);
         Ok(Self {
             msg_id: row.value("msg_id", MsgId::new(model.msg_id))?,

@@ -35,7 +35,7 @@ impl TryFrom<Model> for Envelope {
     type Error = UnreadableRow;
 
     fn try_from(model: Model) -> Result<Self, UnreadableRow> {
-        let row = Reading::new("cg_chat_outbox", model.id);
+        let row = Reading::new("cg_chat_outbox", &model.id);
         let context = EventContext {
             now: Timestamp(model.time),
             source: row.value("source", NodeName::new(&model.source))?,

@@ -48,7 +48,7 @@ impl TryFrom<Model> for Session {
     type Error = UnreadableRow;
 
     fn try_from(model: Model) -> Result<Self, UnreadableRow> {
-        let row = Reading::new("cg_chat_session", model.id);
+        let row = Reading::new("cg_chat_session", &model.id);
         let rating = rating(&row, &model)?;
         Ok(Self {
             id: row.value("id", SessionId::new(model.id))?,

@@ -27,7 +27,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new(table: &'static str, key: impl ToString) -> Self {
+    pub(crate) fn new(table: &'static str, key: &impl ToString) -> Self {
         Self { table, key: key.to_string() }
     }
 

@@ -57,7 +57,7 @@ fn field(column: &str) -> String {
 }
 
 /// Runs a statement of this module; says how many rows it wrote. No statement for no rows.
-pub(crate) async fn write<R: Serialize>(
+pub(crate) async fn write<R: Serialize + Sync>(
     transaction: &DatabaseTransaction,
     sql: &str,
     rows: &[R],

@@ -1,5 +1,7 @@
 //! The contracts of the SQL ports, stamped on SQLite.
 
+#![expect(clippy::expect_used, reason = "a panic is how a test fails")]
+
 use async_trait::async_trait;
 use kefu_desk::Stores;
 use kefu_sqlite::{SqliteOptions, SqliteStore};

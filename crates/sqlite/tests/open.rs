@@ -1,5 +1,7 @@
 //! Opening a file: what is created, what is refused, and how clearly.
 
+#![expect(clippy::expect_used, reason = "a panic is how a test fails")]
+
 use std::path::Path;
 
 use kefu_sqlite::{OpenError, SqliteOptions, SqliteStore};

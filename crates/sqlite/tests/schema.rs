@@ -1,5 +1,7 @@
 //! What the tables themselves guarantee, seen by a program that is not kefu.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use kefu_sqlite::{SqliteOptions, SqliteStore};
 use kefu_testkit::{World, build};
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement, Value};
