@@ -299,10 +299,15 @@ impl Assignments {
         trace: TraceId,
     ) -> Result<usize, AssignmentError> {
         let gone = self.agents.list_gone(gone_before).await?;
+        let mut result = Ok(gone.len());
         for agent in &gone {
-            self.requeue_one(&agent.info.admin_id, gone_before, trace.clone()).await?;
+            // One agent's trouble holds up nobody else's visitors.
+            let admin = &agent.info.admin_id;
+            if let Err(error) = self.requeue_one(admin, gone_before, trace.clone()).await {
+                result = Err(error);
+            }
         }
-        Ok(gone.len())
+        result
     }
 
     /// One agent's part of [`Self::requeue_gone`]. A scope that stays stale is left to the next sweep.

@@ -302,6 +302,7 @@ impl Desk {
         let sessions = self.stores.sessions.list_owned(&info.admin_id).await?;
         let ids: Vec<_> = sessions.iter().map(|session| session.id).collect();
         let counts = self.stores.messages.count_unread(&ids, Side::Agent).await?;
+        let agents_online = self.agents_online().await?;
         let mut answer = ConnectAnswer::empty();
         for session in sessions {
             let page = self.unread_of_agent(info, &session, request).await?;
@@ -312,12 +313,8 @@ impl Desk {
             answer.has_more |= page.has_more;
             answer.unread.extend(page.items);
             let unread_count = counts.get(&session.id).copied().unwrap_or(0);
-            let view = SessionView {
-                session,
-                agent: Some(info.clone()),
-                place: None,
-                agents_online: true,
-            };
+            let view =
+                SessionView { session, agent: Some(info.clone()), place: None, agents_online };
             answer.owned.push(OwnedSession { view, unread_count });
         }
         cut(&mut answer, self.config.resume_page as usize);

@@ -1,6 +1,6 @@
 //! Reading: history, the line, colleagues, a session's view (A3).
 
-use kefu_core::{Caller, Page, PageLimit, SessionId};
+use kefu_core::{Caller, Page, PageLimit, SessionId, StoreFault};
 use kefu_messaging::{Message, Window};
 use kefu_presence::Agent;
 use kefu_session::{Access, Refusal, Session, Status, access};
@@ -76,8 +76,12 @@ impl Desk {
             Status::Waiting => self.stores.line.place(session.id).await?,
             Status::Active | Status::Ended => None,
         };
-        let agents_online = self.stores.agents.list_online().await?.iter().any(|a| a.live);
+        let agents_online = self.agents_online().await?;
         Ok(SessionView { session, agent, place, agents_online })
+    }
+
+    pub(crate) async fn agents_online(&self) -> Result<bool, StoreFault> {
+        Ok(self.stores.agents.list_online().await?.iter().any(|agent| agent.live))
     }
 }
 

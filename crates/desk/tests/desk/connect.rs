@@ -153,7 +153,12 @@ async fn an_agents_answer_shows_each_session_with_what_is_unread() {
     let [owned] = &answer.owned[..] else { panic!("one session: {answer:?}") };
     assert_eq!((owned.view.session.id, owned.unread_count), (session, 3));
     assert_eq!(answer.unread.len(), 3);
+    assert!(owned.view.agents_online);
     assert_eq!(answer.served[&session], owned.view.session.last_seq);
+
+    scene.desk.agent_offline(&agent("a1"), false, NOWHERE, &trace()).await.expect("offline");
+    let answer = scene.agent("a1", 11, 0).await;
+    assert!(!answer.owned[0].view.agents_online, "nobody takes new sessions");
 }
 
 #[tokio::test(start_paused = true)]
