@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Notes what it handled; holds while closed; fails as often as told.
+/// Notes what it handled; holds what it may not handle yet; fails as often as told.
 pub(crate) struct Recorder {
     name: &'static str,
-    open: watch::Sender<bool>,
+    allowed: watch::Sender<usize>,
     pub(crate) failures: AtomicUsize,
     seen: Mutex<Vec<EventId>>,
 }
@@ -27,18 +27,23 @@ impl Recorder {
     pub(crate) fn new(name: &'static str) -> Arc<Self> {
         Arc::new(Self {
             name,
-            open: watch::Sender::new(true),
+            allowed: watch::Sender::new(usize::MAX),
             failures: AtomicUsize::new(0),
             seen: Mutex::default(),
         })
     }
 
     pub(crate) fn close(&self) {
-        self.open.send_replace(false);
+        self.allowed.send_replace(self.seen().len());
     }
 
     pub(crate) fn open(&self) {
-        self.open.send_replace(true);
+        self.allowed.send_replace(usize::MAX);
+    }
+
+    /// Lets one event more pass.
+    pub(crate) fn step(&self) {
+        self.allowed.send_modify(|allowed| *allowed += 1);
     }
 
     pub(crate) fn seen(&self) -> Vec<EventId> {
@@ -53,7 +58,9 @@ impl Handler for Recorder {
     }
 
     async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
-        self.open.subscribe().wait_for(|open| *open).await.expect("the recorder lives");
+        let mut allowed = self.allowed.subscribe();
+        let may = allowed.wait_for(|allowed| self.seen().len() < *allowed).await;
+        drop(may.expect("the recorder lives"));
         let failing = self
             .failures
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))

@@ -64,6 +64,27 @@ async fn a_newer_event_never_overtakes_a_backlog() {
     assert_eq!(handler.seen(), ids(&all), "N2: in order, none twice, none missing");
 }
 
+#[tokio::test(start_paused = true)]
+async fn room_in_the_queue_does_not_let_a_newer_event_overtake_what_overflowed() {
+    let scene = Scene::new();
+    let handler = Recorder::new("durable");
+    let running = scene.start(Lane::Durable, 2, &[Arc::clone(&handler)]);
+    idle().await;
+    handler.close();
+    let events = scene.commit(5).await;
+    let publish = |n: usize| running.bus.publish([events[n].clone()]);
+    publish(0);
+    idle().await;
+    // The first is in hand, two are queued, the fourth finds no room.
+    (1..=3).for_each(publish);
+    handler.step();
+    idle().await;
+    publish(4);
+    handler.open();
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(handler.seen(), ids(&events), "in order");
+}
+
 /// Counts one counter.
 struct Counting {
     name: &'static str,
