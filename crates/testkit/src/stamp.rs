@@ -137,6 +137,9 @@ macro_rules! store_contract {
                 only_confirmed_rows_are_trimmed,
                 events_confirmed_while_others_are_written,
             ],
+            exclusion: [
+                decisions_about_one_session_exclude_each_other,
+            ],
             faults: [
                 a_lost_append_is_found_by_its_key,
                 an_unavailable_store_wrote_nothing,

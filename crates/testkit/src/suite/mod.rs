@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod assign_lock;
 pub mod assignments;
+pub mod exclusion;
 pub mod faults;
 pub mod history;
 pub mod line;
