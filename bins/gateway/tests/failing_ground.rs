@@ -3,17 +3,16 @@
 mod support;
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use support::{Client, PATIENCE, Server, ServerBuilder};
-use tokio::process::Command;
 
 /// Runs the binary to its end and returns its exit code and what it said on stderr.
-async fn fails(command: &mut Command) -> Result<(i32, String)> {
-    let run = command.stderr(Stdio::piped()).output();
-    let output = tokio::time::timeout(PATIENCE, run).await.context("it does not end")??;
+async fn fails(mut command: Command) -> Result<(i32, String)> {
+    let run = tokio::task::spawn_blocking(move || command.stderr(Stdio::piped()).output());
+    let output = tokio::time::timeout(PATIENCE, run).await.context("it does not end")???;
     let code = output.status.code().context("it was killed")?;
     Ok((code, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
@@ -23,7 +22,7 @@ async fn a_taken_port_is_named() -> Result<()> {
     let server = Server::start().await?;
     let folder = tempfile::tempdir()?;
     let builder = ServerBuilder::default().listen(server.address);
-    let (code, said) = fails(&mut builder.command(&folder.path().join("data"))).await?;
+    let (code, said) = fails(builder.command(&folder.path().join("data"))).await?;
     ensure!(code != 0 && said.contains(&server.address.to_string()), "{code}: {said}");
     Ok(())
 }
@@ -33,10 +32,9 @@ async fn an_unusable_data_folder_is_named() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("a-file");
     std::fs::write(&file, "not a folder")?;
-    let (code, said) = fails(&mut ServerBuilder::default().command(&file)).await?;
+    let (code, said) = fails(ServerBuilder::default().command(&file)).await?;
     ensure!(code != 0 && said.contains("a-file"), "{code}: {said}");
-    let (code, said) =
-        fails(&mut ServerBuilder::default().command(Path::new("/proc/kefu"))).await?;
+    let (code, said) = fails(ServerBuilder::default().command(Path::new("/proc/kefu"))).await?;
     ensure!(code != 0 && said.contains("/proc/kefu"), "{code}: {said}");
     Ok(())
 }
@@ -45,12 +43,13 @@ async fn an_unusable_data_folder_is_named() -> Result<()> {
 async fn an_unknown_key_is_named() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let builder = ServerBuilder::default().set("KEFU__SERVER__LISTENN", "127.0.0.1:1");
-    let (code, said) = fails(&mut builder.command(&folder.path().join("data"))).await?;
+    let (code, said) = fails(builder.command(&folder.path().join("data"))).await?;
     ensure!(code == 2 && said.to_lowercase().contains("listenn"), "{code}: {said}");
     let file = folder.path().join("kefu.toml");
     std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:0\"\nlissten = 1\n")?;
     let mut command = ServerBuilder::default().command(&folder.path().join("data"));
-    let (code, said) = fails(command.arg("check-config").arg("--config").arg(&file)).await?;
+    command.arg("check-config").arg("--config").arg(&file);
+    let (code, said) = fails(command).await?;
     ensure!(code == 2 && said.contains("lissten"), "{code}: {said}");
     Ok(())
 }
@@ -58,7 +57,7 @@ async fn an_unknown_key_is_named() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_gateway_on_the_same_data_is_refused() -> Result<()> {
     let server = Server::start().await?;
-    let (code, _) = fails(&mut ServerBuilder::default().command(&server.data)).await?;
+    let (code, _) = fails(ServerBuilder::default().command(&server.data)).await?;
     ensure!(code != 0);
     Ok(())
 }

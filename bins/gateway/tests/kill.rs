@@ -62,7 +62,7 @@ async fn nothing_acked_is_lost_doubled_or_reordered() -> Result<()> {
     while let Some(ledger) = people.join_next().await {
         ledgers.push(ledger??);
     }
-    server.kill().await?;
+    server.kill()?;
     compare(&server, &ledgers).await
 }
 

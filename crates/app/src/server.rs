@@ -47,7 +47,7 @@ pub(crate) async fn serve(
     let mut http = house.requests.spawn(async move { server.await });
 
     tracing::info!(%address, demo, "listening");
-    announce(address, out)?;
+    announce(address, out);
     let stopped = tokio::select! {
         () = signals.next() => Ok(()),
         _ = &mut http => Err(anyhow::anyhow!("the listener has stopped")),
@@ -60,9 +60,14 @@ pub(crate) async fn serve(
 }
 
 /// Prints what to open in a browser. Scripts wait for these lines, so they come last.
-fn announce(address: SocketAddr, out: &mut (dyn Write + Send)) -> Result<()> {
+///
+/// A script that read what it wanted and closed its end must not take the server down with it.
+fn announce(address: SocketAddr, out: &mut (dyn Write + Send)) {
     let base = format!("http://{}", reachable(address));
-    print(out, &format!("visitor page:  {base}/\nagent console: {base}/console"))
+    let urls = format!("visitor page:  {base}/\nagent console: {base}/console");
+    if let Err(error) = print(out, &urls) {
+        tracing::warn!(%error, "nobody reads stdout");
+    }
 }
 
 /// An address to connect to: "any" is one only for listening.

@@ -16,13 +16,13 @@ use super::{PATIENCE, Server};
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gone {
+pub(crate) struct Gone {
     /// The close code, if a close frame came.
-    pub code: Option<u16>,
+    pub(crate) code: Option<u16>,
 }
 
 /// One WebSocket. Frames that nobody waited for yet stay in order in `inbox`.
-pub struct Client {
+pub(crate) struct Client {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     inbox: VecDeque<Value>,
     next_ref: u64,
@@ -30,12 +30,12 @@ pub struct Client {
 
 impl Client {
     /// An open socket that has said nothing yet.
-    pub async fn open(server: &Server) -> Result<Self> {
+    pub(crate) async fn open(server: &Server) -> Result<Self> {
         Self::open_at(server.address).await
     }
 
     /// An open socket to whoever listens there.
-    pub async fn open_at(address: SocketAddr) -> Result<Self> {
+    pub(crate) async fn open_at(address: SocketAddr) -> Result<Self> {
         let config = WebSocketConfig::default().read_buffer_size(4_096).write_buffer_size(0);
         let url = format!("ws://{address}/ws");
         let (socket, _) = connect_async_with_config(url, Some(config), true).await?;
@@ -43,18 +43,22 @@ impl Client {
     }
 
     /// A visitor who consults: the socket, and `chat.connected`.
-    pub async fn visitor(server: &Server, sub: &str) -> Result<(Self, Value)> {
+    pub(crate) async fn visitor(server: &Server, sub: &str) -> Result<(Self, Value)> {
         Self::connect(server, json!({"token": server.user(sub), "source": "test"})).await
     }
 
     /// A visitor with a balance who consults.
-    pub async fn rich_visitor(server: &Server, sub: &str, balance: i64) -> Result<(Self, Value)> {
+    pub(crate) async fn rich_visitor(
+        server: &Server,
+        sub: &str,
+        balance: i64,
+    ) -> Result<(Self, Value)> {
         let token = server.user_with_balance(sub, balance);
         Self::connect(server, json!({"token": token, "source": "test"})).await
     }
 
     /// An agent who is online with a cap.
-    pub async fn agent(server: &Server, sub: &str, cap: u32) -> Result<(Self, Value)> {
+    pub(crate) async fn agent(server: &Server, sub: &str, cap: u32) -> Result<(Self, Value)> {
         let token = server.agent(sub);
         let (mut agent, connected) = Self::connect(server, json!({"token": token})).await?;
         agent.call("chat.agent.online", json!({"maxSessions": cap})).await?;
@@ -62,43 +66,43 @@ impl Client {
     }
 
     /// An open socket after `chat.connect` with this payload.
-    pub async fn connect(server: &Server, payload: Value) -> Result<(Self, Value)> {
+    pub(crate) async fn connect(server: &Server, payload: Value) -> Result<(Self, Value)> {
         let mut client = Self::open(server).await?;
         let connected = client.call("chat.connect", payload).await?;
         Ok((client, connected))
     }
 
     /// Sends a frame.
-    pub async fn send(&mut self, event: &str, payload: Value) -> Result<()> {
+    pub(crate) async fn send(&mut self, event: &str, payload: Value) -> Result<()> {
         self.send_raw(json!({"event": event, "payload": payload}).to_string()).await
     }
 
     /// Sends any text.
-    pub async fn send_raw(&mut self, text: impl Into<String>) -> Result<()> {
+    pub(crate) async fn send_raw(&mut self, text: impl Into<String>) -> Result<()> {
         Ok(self.socket.send(Message::text(text.into())).await?)
     }
 
     /// Sends any WebSocket message.
-    pub async fn send_message(&mut self, message: Message) -> Result<()> {
+    pub(crate) async fn send_message(&mut self, message: Message) -> Result<()> {
         Ok(self.socket.send(message).await?)
     }
 
     /// Sends a frame and returns its direct answer's payload; a `chat.error` is an error.
-    pub async fn call(&mut self, event: &str, payload: Value) -> Result<Value> {
+    pub(crate) async fn call(&mut self, event: &str, payload: Value) -> Result<Value> {
         let answer = self.ask(event, payload).await?;
         ensure!(answer["event"] != "chat.error", "{event} was refused: {answer}");
         Ok(answer["payload"].clone())
     }
 
     /// Sends a frame that must be refused, and returns the error's payload.
-    pub async fn refused(&mut self, event: &str, payload: Value) -> Result<Value> {
+    pub(crate) async fn refused(&mut self, event: &str, payload: Value) -> Result<Value> {
         let answer = self.ask(event, payload).await?;
         ensure!(answer["event"] == "chat.error", "{event} was not refused: {answer}");
         Ok(answer["payload"].clone())
     }
 
     /// Sends a frame and returns its direct answer, whole.
-    pub async fn ask(&mut self, event: &str, payload: Value) -> Result<Value> {
+    pub(crate) async fn ask(&mut self, event: &str, payload: Value) -> Result<Value> {
         self.next_ref += 1;
         let reference = format!("r{}", self.next_ref);
         let frame = json!({"event": event, "payload": payload, "ref": reference});
@@ -107,20 +111,20 @@ impl Client {
     }
 
     /// Says a text in a session; returns the `server_ack`.
-    pub async fn say(&mut self, session: &str, key: &str, text: &str) -> Result<Value> {
+    pub(crate) async fn say(&mut self, session: &str, key: &str, text: &str) -> Result<Value> {
         let payload =
             json!({"sessionId": session, "msgType": "text", "content": text, "clientMsgId": key});
         self.call("chat.message.send", payload).await
     }
 
     /// The payload of the next frame of this event.
-    pub async fn expect(&mut self, event: &str) -> Result<Value> {
+    pub(crate) async fn expect(&mut self, event: &str) -> Result<Value> {
         let frame = self.wait(|frame| frame["event"] == event).await;
         Ok(frame.with_context(|| format!("waiting for {event}"))?["payload"].clone())
     }
 
     /// The payload of the next frame of this event that fits.
-    pub async fn expect_where(
+    pub(crate) async fn expect_where(
         &mut self,
         event: &str,
         fits: impl Fn(&Value) -> bool,
@@ -131,7 +135,7 @@ impl Client {
 
     /// That no frame of this event has come by the time the server answered a later `chat.ping`:
     /// frames of one connection keep their order (M6), so the pong closes the case.
-    pub async fn expect_none(&mut self, event: &str) -> Result<()> {
+    pub(crate) async fn expect_none(&mut self, event: &str) -> Result<()> {
         self.call("chat.ping", json!({})).await?;
         match self.inbox.iter().find(|frame| frame["event"] == event) {
             Some(frame) => bail!("unexpected {frame}"),
@@ -140,17 +144,17 @@ impl Client {
     }
 
     /// Every frame that nobody waited for yet.
-    pub fn inbox(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn inbox(&self) -> impl Iterator<Item = &Value> {
         self.inbox.iter()
     }
 
     /// The next frame of any kind.
-    pub async fn next(&mut self) -> Result<Value> {
+    pub(crate) async fn next(&mut self) -> Result<Value> {
         self.wait(|_| true).await
     }
 
     /// Waits for the end of the connection, keeping what comes before it.
-    pub async fn gone(&mut self) -> Result<Gone> {
+    pub(crate) async fn gone(&mut self) -> Result<Gone> {
         let end = async {
             loop {
                 match self.socket.next().await {
@@ -171,7 +175,7 @@ impl Client {
     }
 
     /// A polite close.
-    pub async fn close(mut self) -> Result<()> {
+    pub(crate) async fn close(mut self) -> Result<()> {
         Ok(self.socket.close(None).await?)
     }
 

@@ -1,13 +1,14 @@
 //! What the end-to-end tests share: the real binary as a child process, and a client that speaks the
 //! wire in plain JSON, so that nothing of the server's own types hides a mistake in them.
 
-#![allow(dead_code, reason = "each test binary uses its own part of this module")]
+// tidy: an expectation would fail in the one test binary that uses everything.
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part of this module")]
 
 mod client;
 mod server;
 
-pub use client::{Client, Gone};
-pub use server::{Server, ServerBuilder};
+pub(crate) use client::Client;
+pub(crate) use server::{Server, ServerBuilder};
 
 /// How long a test waits for something that must come. Never reached when the server is right.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);

@@ -1,8 +1,9 @@
 //! The `gateway` binary as a child process on a free loopback port.
 
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use kefu_core::{Balance, Clock, Role, SystemClock};
 use kefu_gateway::auth::{Authenticator, Claims};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::PATIENCE;
 
@@ -20,60 +21,68 @@ const SECRET: &str = "a secret of the end-to-end tests, long enough for anybody"
 
 /// How a server is to be started.
 #[derive(Debug, Clone, Default)]
-pub struct ServerBuilder {
+pub(crate) struct ServerBuilder {
     environment: Vec<(String, String)>,
     listen: Option<SocketAddr>,
     small_disk: Option<PathBuf>,
+    own_secret: bool,
 }
 
 impl ServerBuilder {
     /// Sets one key in its environment form, say `KEFU__LIMITS__MESSAGE_BURST`.
-    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
+    pub(crate) fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.environment.push((key.into(), value.to_string()));
         self
     }
 
     /// Listens there instead of on a free port.
-    pub fn listen(mut self, listen: SocketAddr) -> Self {
+    pub(crate) fn listen(mut self, listen: SocketAddr) -> Self {
         self.listen = Some(listen);
+        self
+    }
+
+    /// Lets it make its own secret, so that its demo pages get tokens; those of [`Server::token_for`]
+    /// are not valid then.
+    pub fn with_own_secret(mut self) -> Self {
+        self.own_secret = true;
         self
     }
 
     /// Gives it a file system of 12 MiB at `folder`, half of it taken by a file called `filler`, which
     /// only it sees (a mount namespace of its own).
-    pub fn on_small_disk(mut self, folder: &Path) -> Self {
+    pub(crate) fn on_small_disk(mut self, folder: &Path) -> Self {
         self.small_disk = Some(folder.to_owned());
         self
     }
 
     /// Starts it on a new, empty data folder.
-    pub async fn start(self) -> Result<Server> {
+    pub(crate) async fn start(self) -> Result<Server> {
         let folder = Arc::new(TempDir::new()?);
         let data = folder.path().join("data");
         self.start_on(data, Some(folder)).await
     }
 
     /// Starts it on a data folder that somebody else keeps.
-    pub async fn start_in(self, data: PathBuf) -> Result<Server> {
+    pub(crate) async fn start_in(self, data: PathBuf) -> Result<Server> {
         self.start_on(data, None).await
     }
 
     async fn start_on(self, data: PathBuf, folder: Option<Arc<TempDir>>) -> Result<Server> {
         let mut child = self.command(&data).spawn().context("the gateway binary starts")?;
         let stdout = child.stdout.take().context("stdout is piped")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let address = loop {
-            let line = tokio::time::timeout(PATIENCE, lines.next_line()).await??;
-            let Some(line) = line else { bail!("the gateway ended before it listened") };
-            if let Some(address) = address_in(&line) {
-                break address;
-            }
-        };
-        Ok(Server { child, address, data, folder, builder: self })
+        // Owned from here on, so that a failed start leaves no process behind.
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Server { child, address, data, folder, builder: self };
+        let listening = spawn_blocking(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).find_map(|line| address_in(&line))
+        });
+        let address = timeout(PATIENCE, listening).await.context("it does not listen")??;
+        server.address = address.context("the gateway ended before it listened")?;
+        Ok(server)
     }
 
     /// The command line, for tests of failing starts.
-    pub fn command(&self, data: &Path) -> Command {
+    pub(crate) fn command(&self, data: &Path) -> Command {
         let listen = self.listen.map_or("127.0.0.1:0".to_owned(), |listen| listen.to_string());
         let mut command = match &self.small_disk {
             None => Command::new(env!("CARGO_BIN_EXE_gateway")),
@@ -82,12 +91,10 @@ impl ServerBuilder {
         command
             .env("KEFU__SERVER__LISTEN", listen)
             .env("KEFU__DATA_DIR", data)
-            .env("KEFU__AUTH__SECRET", SECRET)
             .env("KEFU__PRESENCE__AGENT_GRACE_MS", "120000")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(true);
+            .stderr(Stdio::inherit());
         for (key, value) in &self.environment {
             command.env(key, value);
         }
@@ -96,74 +103,78 @@ impl ServerBuilder {
 }
 
 /// A running server. Killed when dropped.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub address: SocketAddr,
-    pub data: PathBuf,
+    pub(crate) address: SocketAddr,
+    pub(crate) data: PathBuf,
     folder: Option<Arc<TempDir>>,
     builder: ServerBuilder,
 }
 
 impl Server {
     /// A server with default settings.
-    pub async fn start() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         ServerBuilder::default().start().await
     }
 
     /// `kill -9`, as a crash would; then the same server on the same port and data.
-    pub async fn kill_and_restart(mut self) -> Result<Self> {
-        self.child.kill().await?;
+    pub(crate) async fn kill_and_restart(mut self) -> Result<Self> {
+        self.kill()?;
         let builder = self.builder.clone().listen(self.address);
         builder.start_on(self.data.clone(), self.folder.clone()).await
     }
 
-    /// `kill -9`.
-    pub async fn kill(&mut self) -> Result<()> {
-        Ok(self.child.kill().await?)
+    /// `kill -9`, and gone.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 
     /// SIGTERM; returns how long the process took to end, and whether it ended well.
-    pub async fn terminate(mut self) -> Result<(Duration, bool)> {
-        let pid = self.pid();
+    pub(crate) async fn terminate(mut self) -> Result<(Duration, bool)> {
+        let pid = self.pid().to_string();
         let begin = tokio::time::Instant::now();
-        let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await?;
+        let sent = Command::new("kill").args(["-TERM", &pid]).status()?;
         anyhow::ensure!(sent.success(), "the signal was sent");
-        let status = tokio::time::timeout(Duration::from_secs(60), self.child.wait()).await??;
+        let end = spawn_blocking(move || -> std::io::Result<ExitStatus> { self.child.wait() });
+        let status =
+            timeout(Duration::from_secs(60), end).await.context("it does not end")???;
         Ok((begin.elapsed(), status.success()))
     }
 
     /// The process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id().unwrap_or_default()
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// The database file, which another process may read.
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.data.join("kefu.db")
     }
 
     /// An HTTP URL of this server.
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// A user's token.
-    pub fn user(&self, sub: &str) -> String {
+    pub(crate) fn user(&self, sub: &str) -> String {
         self.token(sub, Role::User, None)
     }
 
     /// A user's token with a balance.
-    pub fn user_with_balance(&self, sub: &str, balance: i64) -> String {
+    pub(crate) fn user_with_balance(&self, sub: &str, balance: i64) -> String {
         self.token(sub, Role::User, Some(Balance(balance)))
     }
 
     /// An agent's token.
-    pub fn agent(&self, sub: &str) -> String {
+    pub(crate) fn agent(&self, sub: &str) -> String {
         self.token(sub, Role::Agent, None)
     }
 
     /// A supervisor's token.
-    pub fn supervisor(&self, sub: &str) -> String {
+    pub(crate) fn supervisor(&self, sub: &str) -> String {
         self.token(sub, Role::Supervisor, None)
     }
 
@@ -172,7 +183,7 @@ impl Server {
     }
 
     /// A token that lives for `life`.
-    pub fn token_for(
+    pub(crate) fn token_for(
         &self,
         sub: &str,
         role: Role,
@@ -197,6 +208,14 @@ fn on_small_disk(disk: &Path) -> Command {
         .arg(disk)
         .arg(env!("CARGO_BIN_EXE_gateway"));
     command
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // An error means that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {

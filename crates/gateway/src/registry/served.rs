@@ -44,13 +44,6 @@ impl Served {
         self.sessions.retain(|line| line.session != session);
     }
 
-    /// Whether the connection has this message.
-    pub(crate) fn has(&self, session: SessionId, seq: Seq) -> bool {
-        self.sessions
-            .iter()
-            .any(|line| line.session == session && (line.upto >= seq || line.ahead.contains(&seq)))
-    }
-
     pub(crate) fn positions(&self) -> Vec<(SessionId, Seq)> {
         self.sessions.iter().map(|line| (line.session, line.upto)).collect()
     }
@@ -87,8 +80,6 @@ mod tests {
         served.note(session, Seq(6));
         served.note(session, Seq(5));
         assert_eq!(served.positions(), [(session, Seq(3))]);
-        assert!(served.has(session, Seq(5)));
-        assert!(!served.has(session, Seq(4)));
         served.note(session, Seq(4));
         assert_eq!(served.positions(), [(session, Seq(6))]);
         served.forget(session);

@@ -45,6 +45,8 @@ pub(super) struct Connection {
     pub(super) refused: RefusedSends,
     /// Work under way, answered in the order of its frames.
     pub(super) answers: FuturesOrdered<BoxFuture<'static, Answer>>,
+    /// The work under way is one frame's that lets no other run beside it.
+    alone: bool,
     /// A frame that must not start before the earlier ones are done; the socket rests meanwhile.
     waiting: Option<(Inbound, Call)>,
     malformed: (Instant, u32),
@@ -70,6 +72,7 @@ impl Connection {
             open_session: None,
             refused: RefusedSends::default(),
             answers: FuturesOrdered::new(),
+            alone: false,
             waiting: None,
             malformed: (now, 0),
             gateway,
@@ -172,11 +175,12 @@ impl Connection {
         Flow::On
     }
 
-    /// Sends and reports run side by side with what came before; everything else waits for it, so
-    /// that an end never overtakes the send in front of it.
+    /// Sends and reports run side by side; everything else waits for what came before it, and lets
+    /// nothing pass: an end never overtakes the send in front of it, nor a send the connect (B02).
     fn accept(&mut self, inbound: Inbound, call: Call) {
-        if inbound.frame.may_overlap() || self.answers.is_empty() {
-            self.begin(inbound.frame, call);
+        let may_start = self.answers.is_empty() || (inbound.frame.may_overlap() && !self.alone);
+        if may_start {
+            self.start(inbound, call);
         } else {
             self.waiting = Some((inbound, call));
         }
@@ -186,8 +190,13 @@ impl Connection {
         if self.answers.is_empty()
             && let Some((inbound, call)) = self.waiting.take()
         {
-            self.begin(inbound.frame, call);
+            self.start(inbound, call);
         }
+    }
+
+    fn start(&mut self, inbound: Inbound, call: Call) {
+        self.alone = !inbound.frame.may_overlap();
+        self.begin(inbound.frame, call);
     }
 
     fn settle(&mut self, answer: Answer) {
