@@ -159,3 +159,19 @@ async fn an_agent_who_goes_turns_places_into_the_notice_and_back() {
     assert_eq!(scene.kinds(1), ["position", "offline_notice", "position"], "Q2");
     assert_eq!(scene.people.log().iter().filter(|s| s.conn == ConnId(9)).count(), 1, "served");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_requeue_is_followed_by_the_place_even_if_it_is_the_same_as_before() {
+    let scene = Scene::start();
+    scene.agent("a1", 10, 1).await;
+    scene.consult("u0", 9).await;
+    idle().await;
+    scene.consult("u1", 1).await;
+    pass(1.0).await;
+    scene.agent("a2", 20, 2).await;
+    pass(1.0).await;
+    scene.desk.agent_offline(&agent("a2"), true, NOWHERE, &trace()).await.expect("offline");
+    pass(1.0).await;
+    assert_eq!(scene.kinds(1), ["position", "assigned", "requeued", "position"], "Q2");
+    assert_eq!(positions(&scene, 1), [(1, 1), (1, 1)]);
+}
