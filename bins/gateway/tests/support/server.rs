@@ -43,7 +43,7 @@ impl ServerBuilder {
 
     /// Lets it make its own secret, so that its demo pages get tokens; those of [`Server::token_for`]
     /// are not valid then.
-    pub fn with_own_secret(mut self) -> Self {
+    pub(crate) fn with_own_secret(mut self) -> Self {
         self.own_secret = true;
         self
     }
@@ -95,6 +95,9 @@ impl ServerBuilder {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
+        if !self.own_secret {
+            command.env("KEFU__AUTH__SECRET", SECRET);
+        }
         for (key, value) in &self.environment {
             command.env(key, value);
         }
@@ -120,6 +123,11 @@ impl Server {
     /// `kill -9`, as a crash would; then the same server on the same port and data.
     pub(crate) async fn kill_and_restart(mut self) -> Result<Self> {
         self.kill()?;
+        self.restart().await
+    }
+
+    /// After [`Server::kill`]: the same server on the same port and data.
+    pub(crate) async fn restart(self) -> Result<Self> {
         let builder = self.builder.clone().listen(self.address);
         builder.start_on(self.data.clone(), self.folder.clone()).await
     }
