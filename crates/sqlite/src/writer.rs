@@ -126,6 +126,7 @@ impl Slot {
         }
         if self.suspect {
             metrics::counter!("kefu_store_writer_reopened_total").increment(1);
+            tracing::warn!("a transaction did not end well; the writing connection is reopened");
             self.discard().await;
         }
         self.suspect = true;
