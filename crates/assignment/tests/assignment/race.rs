@@ -20,7 +20,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 const TASKS: usize = 100;
-const ACTS: usize = 60;
+const ACTS: usize = 500;
 const AGENTS: usize = 8;
 const USERS: usize = 40;
 const CAP: u32 = 3;
