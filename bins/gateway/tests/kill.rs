@@ -4,6 +4,8 @@
 //! The suite runs a short form; `cargo xtask show kill` sets `KEFU_KILL_ROUNDS=20` and
 //! `KEFU_KILL_PAIRS=50`. `KEFU_SEED` repeats a run's moments.
 
+#![expect(clippy::print_stdout, reason = "the figures are what this test is run for")]
+
 mod support;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

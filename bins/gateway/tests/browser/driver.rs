@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream as BlockingStream};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +12,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -47,7 +46,6 @@ impl Driver {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
-            .kill_on_drop(true)
             .spawn()
             .context(CHROMEDRIVER)?;
         let driver = Self { process, port, profiles: TempDir::new()?, _turn: turn };
@@ -94,8 +92,11 @@ impl Drop for Driver {
     /// Ends the browsers too, which a mere kill of chromedriver would leave behind.
     fn drop(&mut self) {
         if let Err(error) = shut_down(self.port) {
-            eprintln!("chromedriver {:?} does not end: {error}", self.process.id());
+            eprintln!("chromedriver does not end its browsers: {error}");
         }
+        // An error means that it is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

@@ -171,7 +171,8 @@ impl Page {
     pub(crate) async fn is_clean(&self) -> Result<()> {
         let complaints = self.complaints().await?;
         ensure!(complaints.is_empty(), "{complaints:?}");
-        let inline = r#"document.body.append(Object.assign(document.createElement("script"), {text: "1"}))"#;
+        let inline =
+            r#"document.body.append(Object.assign(document.createElement("script"), {text: "1"}))"#;
         self.eval(inline).await?;
         let refused = self.complaints().await?;
         ensure!(refused.iter().any(|text| text.contains("Content Security Policy")), "{refused:?}");
@@ -196,11 +197,7 @@ struct ChromiumCommand {
 }
 
 impl WebDriverCompatibleCommand for ChromiumCommand {
-    fn endpoint(
-        &self,
-        base: &Url,
-        session: Option<&str>,
-    ) -> Result<Url, <Url as FromStr>::Err> {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, <Url as FromStr>::Err> {
         base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
     }
 

@@ -127,7 +127,7 @@ impl Client {
     pub(crate) async fn expect_where(
         &mut self,
         event: &str,
-        fits: impl Fn(&Value) -> bool,
+        fits: impl Fn(&Value) -> bool + Send + Sync,
     ) -> Result<Value> {
         let frame = self.wait(|frame| frame["event"] == event && fits(&frame["payload"])).await;
         Ok(frame.with_context(|| format!("waiting for {event}"))?["payload"].clone())
@@ -179,7 +179,7 @@ impl Client {
         Ok(self.socket.close(None).await?)
     }
 
-    async fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Result<Value> {
+    async fn wait(&mut self, fits: impl Fn(&Value) -> bool + Send + Sync) -> Result<Value> {
         if let Some(index) = self.inbox.iter().position(&fits) {
             return self.inbox.remove(index).context("the index is inside");
         }

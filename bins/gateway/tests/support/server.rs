@@ -30,7 +30,7 @@ pub(crate) struct ServerBuilder {
 
 impl ServerBuilder {
     /// Sets one key in its environment form, say `KEFU__LIMITS__MESSAGE_BURST`.
-    pub(crate) fn set(mut self, key: &str, value: impl ToString) -> Self {
+    pub(crate) fn set(mut self, key: &str, value: impl std::fmt::Display) -> Self {
         self.environment.push((key.into(), value.to_string()));
         self
     }

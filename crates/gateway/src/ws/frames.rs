@@ -70,7 +70,7 @@ impl Connection {
         };
         match frame {
             ClientFrame::Connect(_) => {}
-            ClientFrame::Send(send) => self.send(send, caller, call),
+            ClientFrame::Send(send) => self.send(send, &caller, call),
             ClientFrame::Ping(_) => {
                 let pong = Pong { server_time: self.gateway.desk.clock().now() };
                 self.outbound.answer(call.encode(&ServerFrame::Pong(pong)), Note::None);
@@ -99,7 +99,7 @@ impl Connection {
             ClientFrame::Transfer(transfer) => {
                 self.perform(caller, call, move |case| case.transfer(transfer));
             }
-            ClientFrame::History(history) => self.history(history, caller, call),
+            ClientFrame::History(history) => self.history(&history, caller, call),
             ClientFrame::QueueList(_) => self.perform(caller, call, Case::queue_list),
             ClientFrame::Claim(claim) => {
                 self.perform(caller, call, move |case| case.claim(claim.session_id));
@@ -130,11 +130,11 @@ impl Connection {
 
     /// Sends are queued here and now, in the order of their frames; their answers follow in that
     /// order (M6).
-    fn send(&mut self, send: SendMessage, caller: Arc<Caller>, call: Call) {
+    fn send(&mut self, send: SendMessage, caller: &Caller, call: Call) {
         let call = Call { client_msg_id: Some(send.client_msg_id.clone()), ..call };
         let session = send.session_id.or(self.open_session);
         let key = send.client_msg_id.clone();
-        let permit = match self.admit(&caller, session, &send) {
+        let permit = match self.admit(caller, session, &send) {
             Ok(permit) => permit,
             Err(why) => {
                 self.refused.note(session, &key, &why);
@@ -148,7 +148,7 @@ impl Connection {
             draft: send.draft,
             open_session: self.open_session,
         };
-        match self.gateway.desk.send(&caller, Some(self.id), request, &call.trace) {
+        match self.gateway.desk.send(caller, Some(self.id), request, &call.trace) {
             Ok(pending) => {
                 self.refused.clear(session);
                 self.answers.push_back(Box::pin(async move {
@@ -183,10 +183,10 @@ impl Connection {
         Arc::clone(&self.gateway.budget).try_acquire_owned().map_err(|_| overloaded())
     }
 
-    fn history(&mut self, request: HistoryRequest, caller: Arc<Caller>, call: Call) {
+    fn history(&mut self, request: &HistoryRequest, caller: Arc<Caller>, call: Call) {
         let gateway = Arc::clone(&self.gateway);
+        let HistoryRequest { session_id, window, limit } = *request;
         self.perform(caller, call, move |case| async move {
-            let HistoryRequest { session_id, window, limit } = request;
             match case.desk.history(&case.caller, session_id, window, limit).await {
                 Err(error) => case.call.refuse(&error),
                 Ok(page) => {

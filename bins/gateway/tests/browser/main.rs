@@ -1,0 +1,13 @@
+//! The pages in real Chromium, against the real binary: what a visitor and two agents see and do, each
+//! in a browser of their own. Nothing waits for time; everything waits for what a page shows.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod crash;
+mod driver;
+mod line;
+mod page;
+mod people;
+mod pictures;
+mod talk;
