@@ -184,6 +184,7 @@ macro_rules! stamp {
     ($harness:ty; $($suite:ident: [$($case:ident),+ $(,)?],)+) => {
         $(
             mod $suite {
+                // tidy: whether it is used depends on the caller, so an expectation could not hold.
                 #[allow(unused_imports, reason = "the harness may be named by an absolute path")]
                 use super::*;
 
