@@ -5,6 +5,7 @@ mod arrow;
 mod document;
 mod manifest;
 mod source;
+mod unused;
 mod workspace;
 
 use anyhow::Result;
@@ -35,6 +36,16 @@ fn external_crates_stay_where_they_belong() -> Result<()> {
 fn manifests_follow_the_workspace() -> Result<()> {
     let workspace = Workspace::read()?;
     must_be_empty("manifests", &manifest::complaints(&workspace.members));
+    Ok(())
+}
+
+#[test]
+fn every_dependency_is_used() -> Result<()> {
+    let workspace = Workspace::read()?;
+    let texts = [read_sources()?, read_documents()?].concat();
+    must_be_empty("dependencies", &unused::unnamed(&workspace.members, &texts));
+    let root = std::fs::read_to_string(workspace::root().join("Cargo.toml"))?;
+    must_be_empty("dependencies of the workspace", &unused::untaken(&root, &workspace.members));
     Ok(())
 }
 
