@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 
+use crate::accept;
 use crate::command::print;
 use crate::config::Config;
 use crate::demo;
@@ -35,16 +35,8 @@ pub(crate) async fn serve(
     let house = Embedded::start(config, &secret, demo, metrics).await?;
 
     let router = kefu_gateway::router(std::sync::Arc::clone(&house.gateway));
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    // Frames are small and wanted at once.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "no TCP_NODELAY");
-        }
-    });
-    let server = axum::serve(listener, service)
-        .with_graceful_shutdown(house.closing.clone().cancelled_owned());
-    let mut http = house.requests.spawn(async move { server.await });
+    let serving = accept::serve(listener, router, accept::HEAD_WITHIN, house.closing.clone());
+    let mut http = house.requests.spawn(serving);
 
     tracing::info!(%address, demo, "listening");
     announce(address, out);
