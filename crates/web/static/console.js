@@ -42,7 +42,7 @@ export class KefuConsole extends HTMLElement {
   #end = el("button", { type: "button", "data-testid": "end", onclick: () => this.#act((client, id) => client.end(id)) }, t("end"));
   #dismiss = el("button", { type: "button", "data-testid": "dismiss", onclick: () => this.#forget() }, t("dismiss"));
   #empty = el("p", { className: "empty" }, t("choose"));
-  #conversation = el("section", { className: "conversation" }, el("header", {}, this.#visitor, this.#end, this.#dismiss), this.#note, this.#transfer.element, this.#thread, this.#ended);
+  #conversation = el("section", { className: "conversation" }, el("header", {}, this.#visitor, this.#transfer.toggle, this.#end, this.#dismiss), this.#note, this.#transfer.element, this.#thread, this.#ended);
   #desk = el(
     "div",
     { className: "columns" },
@@ -77,6 +77,7 @@ export class KefuConsole extends HTMLElement {
     this.#client = client;
     this.#connection.client = client;
     for (const type of ["state", "change", "sessions", "agent", "line"]) client.addEventListener(type, this.#render);
+    client.addEventListener("agent", () => this.#takeCap(client));
     client.addEventListener("chat.session.removed", (event) => {
       if (/** @type {CustomEvent} */ (event).detail.sessionId === this.#selected) this.#select(null);
     });
@@ -99,12 +100,19 @@ export class KefuConsole extends HTMLElement {
 
   /** @param {Client} client */
   #drawAvailability(client) {
-    const { status = "offline", activeSessions = 0, maxSessions = 0 } = client.agent ?? {};
+    const { status = "offline", maxSessions = 0 } = client.agent ?? {};
     const online = status === "online";
+    // The status tells the load of its own moment only; the sessions here are always those of now.
+    const active = [...client.sessions.values()].filter((store) => store.status === "active").length;
     this.#status.dataset.status = status;
-    this.#status.textContent = online ? t("online", { active: activeSessions, max: maxSessions }) : t("offlineStatus");
+    this.#status.textContent = online ? t("online", { active, max: maxSessions }) : t("offlineStatus");
     // Still there while online: a higher cap is told by going online again.
     this.#offline.disabled = !online;
+  }
+
+  /** After a reload the chosen cap is in its field again; what is being typed there stays. @param {Client} client */
+  #takeCap({ agent }) {
+    if (agent?.maxSessions && document.activeElement !== this.#cap) this.#cap.value = String(agent.maxSessions);
   }
 
   /** @param {Client} client */
@@ -118,7 +126,7 @@ export class KefuConsole extends HTMLElement {
     this.#visitor.textContent = store.userInfo?.name || store.userInfo?.userId || store.sessionId;
     this.#note.hidden = !store.note;
     this.#note.textContent = store.note ? t("note", { note: store.note }) : "";
-    this.#end.hidden = this.#transfer.element.hidden = ended;
+    this.#end.hidden = this.#transfer.toggle.hidden = this.#transfer.element.hidden = ended;
     this.#ended.hidden = this.#dismiss.hidden = !ended;
   }
 

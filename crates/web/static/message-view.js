@@ -62,8 +62,8 @@ export class MessageView {
     if (senderType === "system") return t("system");
     if (!incoming && (senderId === null || senderId === this.#client.me.id)) return t("you");
     const known = { [session?.userInfo?.userId ?? ""]: session?.userInfo?.name, [session?.agentInfo?.adminId ?? ""]: session?.agentInfo?.name };
-    // A former agent of the session is known by id only.
-    return known[senderId ?? ""] || (senderId ?? "");
+    // A former agent of the session is known by id only, which tells a person nothing.
+    return known[senderId ?? ""] || (senderType === "user" ? (senderId ?? "") : t("agent"));
   }
 
   /** @param {string} content */

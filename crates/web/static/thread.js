@@ -22,6 +22,8 @@ export class KefuThread extends HTMLElement {
   /** @type {Set<Element>} */
   #onScreen = new Set();
   #loadingOlder = false;
+  /** Whether the end is in sight, and is to stay so. */
+  #atEnd = true;
 
   #older = el("button", { type: "button", className: "quiet", "data-testid": "older", onclick: () => this.#loadOlder() }, t("older"));
   #list = el("div", { role: "log", "aria-live": "polite", "aria-label": t("messages"), tabIndex: 0, "data-testid": "messages" });
@@ -44,7 +46,11 @@ export class KefuThread extends HTMLElement {
     this.#composer.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.#key(event));
     this.#composer.addEventListener("input", () => this.#written());
     this.#file.addEventListener("change", () => this.#attach());
+    // An image has its height only when it has come; `load` does not bubble.
+    this.#list.addEventListener("load", () => this.#keepEnd(), true);
     this.#list.addEventListener("scroll", () => {
+      const { scrollTop, scrollHeight, clientHeight } = this.#list;
+      this.#atEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
       if (this.#list.scrollTop < NEAR_PX) this.#loadOlder();
     });
     document.addEventListener("visibilitychange", () => this.#markRead());
@@ -83,7 +89,11 @@ export class KefuThread extends HTMLElement {
     this.#list.replaceChildren();
     this.#say("");
     this.#composer.value = storage.getItem(this.#draftKey()) ?? "";
-    this.#list.scrollTop = this.#list.scrollHeight;
+    this.#atEnd = true;
+  }
+
+  #keepEnd() {
+    if (this.#atEnd) this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   #draftKey() {
@@ -92,15 +102,14 @@ export class KefuThread extends HTMLElement {
 
   #draw() {
     const store = this.#store;
-    const { scrollTop, scrollHeight, clientHeight } = this.#list;
-    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
     const messages = store?.messages ?? [];
     const ownIsNew = messages.length > 0 && !this.#views.has(messages[messages.length - 1]) && !messages[messages.length - 1].incoming;
     this.#place(messages);
     this.#older.hidden = !store?.hasOlder;
     this.#typing.hidden = !store?.typing;
     this.#form.hidden = !store || store.status === "ended";
-    if (atEnd || ownIsNew) this.#list.scrollTop = this.#list.scrollHeight;
+    this.#atEnd ||= ownIsNew;
+    this.#keepEnd();
     this.#markRead();
   }
 

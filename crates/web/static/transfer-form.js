@@ -11,8 +11,9 @@ export class TransferForm {
   #none = el("p", { className: "empty", hidden: true }, t("noTarget"));
   #submit = el("button", { type: "submit", disabled: true, "data-testid": "transfer-submit" }, t("transferSubmit"));
   #form = el("form", { hidden: true }, el("label", { className: "field" }, t("transferTarget"), this.#target), this.#none, el("label", { className: "field" }, t("transferNote"), this.#note), this.#submit);
-  #toggle = el("button", { type: "button", "aria-expanded": "false", "data-testid": "transfer", onclick: () => this.#toggled() }, t("transfer"));
-  element = el("div", { className: "transfer" }, this.#toggle, this.#form);
+  /** The button that opens and closes the form. */
+  toggle = el("button", { type: "button", "aria-expanded": "false", "data-testid": "transfer", onclick: () => this.#toggled() }, t("transfer"));
+  element = el("div", { className: "transfer" }, this.#form);
 
   /** @param {() => Promise<Target[]>} targets @param {(adminId: string, note: string) => void} transfer */
   constructor(targets, transfer) {
@@ -26,13 +27,13 @@ export class TransferForm {
   close() {
     this.#form.hidden = true;
     this.#form.reset();
-    this.#toggle.setAttribute("aria-expanded", "false");
+    this.toggle.setAttribute("aria-expanded", "false");
   }
 
   async #toggled() {
     if (!this.#form.hidden) return this.close();
     this.#form.hidden = false;
-    this.#toggle.setAttribute("aria-expanded", "true");
+    this.toggle.setAttribute("aria-expanded", "true");
     const targets = await this.#targets().catch(() => []);
     const options = targets.map(({ adminId, name, activeSessions, maxSessions }) =>
       el("option", { value: adminId }, t("agentRoom", { name: name || adminId, active: activeSessions, max: maxSessions })),

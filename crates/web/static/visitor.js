@@ -40,7 +40,7 @@ export class KefuVisitor extends HTMLElement {
   connectedCallback() {
     if (this.#connection.isConnected) return;
     this.replaceChildren(
-      el("header", {}, el("h1", {}, t("title")), this.#agentName, this.#connection),
+      el("header", {}, el("h1", {}, t("title")), this.#connection, this.#agentName),
       this.#welcome,
       this.#waiting,
       this.#offline,

@@ -203,7 +203,7 @@ test("an agent resumes all sessions, each from its own place", async () => {
   const pulled = socket().last("chat.history");
   assert.deepEqual(pulled.payload, { sessionId: "s2", limit: 50, beforeSeq: 3 });
   socket().say("chat.history", { sessionId: "s2", messages: range(1, 2, "user", { sessionId: "s2" }), hasMore: false }, pulled.ref);
-  socket().reply("chat.agent.list", { agents: [{ adminId: "a1", name: "Ann", status: "online", activeSessions: 2, maxSessions: 4 }] });
+  socket().say("chat.agent.status", { status: "online", activeSessions: 2, maxSessions: 4 });
   await settle();
   assert.deepEqual(client.agent, { status: "online", maxSessions: 4, activeSessions: 2 });
 
@@ -477,6 +477,18 @@ test("waiting, requeued, offline, assigned, ended: the state follows the frames 
   client.close();
 });
 
+test("a push of what the count of a new session covers is not counted twice", async () => {
+  const client = await open({ token: token("a1", "agent") });
+  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
+  socket().say("chat.session.new", { sessionId: "s1", userInfo: { userId: "u1", name: "Vi" }, source: "shop", unread: 1, lastSeq: 1 });
+  const store = client.sessions.get("s1");
+  socket().say("chat.message.new", text(1, "user"));
+  assert.equal(store.unreadCount, 1);
+  socket().say("chat.message.new", text(2, "user"));
+  assert.equal(store.unreadCount, 2);
+  client.close();
+});
+
 test("a transferred session comes with its history and leaves its former agent", async () => {
   const client = await open({ token: token("a1", "agent") });
   socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
@@ -487,6 +499,7 @@ test("a transferred session comes with its history and leaves its former agent",
   await settle();
   assert.deepEqual(seqs(store), [1, 2]);
   assert.deepEqual(socket().frames("chat.message.ack").map(({ payload }) => payload.msgId), ["m1", "m2"]);
+  assert.equal(store.unreadCount, 2);
   socket().say("chat.session.removed", { sessionId: "s1", reason: "transferred", targetAdminId: "a2" });
   assert.equal(client.sessions.size, 0);
   client.close();

@@ -188,20 +188,13 @@ export class SessionBook {
       this.#catchUp(this.#store(session.sessionId), session, unread.get(session.sessionId) ?? [], connected.hasMore);
     }
     this.#options.emit("sessions", null);
-    this.#readDesk();
+    this.#readLine();
   }
 
-  /** Availability and line are not part of `chat.connected`; a line's version starts anew with its server. */
-  #readDesk() {
+  /** The line is not part of `chat.connected`, and its version starts anew with its server. */
+  #readLine() {
     this.line = { ...this.line, version: -1 };
     if (this.me.role === "agent") this.#options.request("chat.queue.list", {}).catch(() => {});
-    this.#options.request("chat.agent.list", {}).then(
-      ({ agents }) => {
-        const me = agents.find((/** @type {any} */ agent) => agent.adminId === this.me.id);
-        if (me) this.#agentChanged(me);
-      },
-      () => {},
-    );
   }
 
   /**
@@ -210,6 +203,7 @@ export class SessionBook {
    */
   #catchUp(store, session, unread, hasMore) {
     store.update(session);
+    this.#catchUpReceipts(store);
     if (store.floor === null) {
       store.whole = !hasMore || unread.length > 0;
       store.setFloor((unread[0]?.seq ?? store.lastSeq + 1) - 1);
@@ -217,6 +211,21 @@ export class SessionBook {
     for (const wire of unread) store.merge(wire);
     this.#ackDelivered(store, unread, store.whole);
     this.#fill(store);
+  }
+
+  /**
+   * A receipt is pushed once, when it happens: what came while we were away is read from history.
+   * @param {SessionStore} store
+   */
+  async #catchUpReceipts(store) {
+    const { oldestUnread, contiguous } = store;
+    try {
+      for (let position = oldestUnread - 1; position < contiguous; position += PAGE) {
+        await this.history(store.sessionId, { afterSeq: position });
+      }
+    } catch {
+      // After a lost connection the next `chat.connected` starts this again.
+    }
   }
 
   /** Pulls until nothing is missing; at first sight also a page of what was before. @param {SessionStore} store */
@@ -250,8 +259,7 @@ export class SessionBook {
   /** @param {SessionStore | undefined} store @param {any} wire */
   #messageNew(store, wire) {
     if (!this.#known(store) || !store) return;
-    const fresh = store.merge(wire);
-    if (fresh && store.isIncoming(wire.senderType)) store.update({ unreadCount: store.unreadCount + 1 });
+    if (store.merge(wire)) store.count(wire);
     // Also when it is known: a push that comes again means that our receipt was lost.
     this.#ackDelivered(store, [wire], false);
     this.#fill(store);
@@ -264,7 +272,7 @@ export class SessionBook {
   }
 
   /** @param {any} payload */
-  #sessionNew({ sessionId, userInfo, source, note, lastSeq, unread }) {
+  #sessionNew({ sessionId, userInfo, source, note = null, lastSeq, unread }) {
     const state = { status: "active", userInfo, source, note, lastSeq, unreadCount: unread };
     // What is undelivered is not listed here: receipts go one by one.
     this.#catchUp(this.#store(sessionId), state, [], true);

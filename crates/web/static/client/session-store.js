@@ -76,6 +76,8 @@ export class SessionStore {
   /** @type {Set<number>} */
   #seqs = new Set();
   #contiguous = 0;
+  /** `unreadCount` as told by the server covers messages up to this `seq`. */
+  #countedTo = 0;
   /** @type {any} */
   #typingTimer = null;
 
@@ -104,6 +106,11 @@ export class SessionStore {
   /** The newest loaded message from the other side. */
   get lastIncoming() {
     return this.#stored.findLast((message) => message.incoming);
+  }
+
+  /** The `seq` of the oldest own message that the other side has not read, as far as known here; infinite for none. */
+  get oldestUnread() {
+    return this.#stored.find((message) => !message.incoming && message.state !== "read")?.seq ?? Infinity;
   }
 
   get hasOlder() {
@@ -179,6 +186,13 @@ export class SessionStore {
     this.notify();
   }
 
+  /** Counts a message that was pushed, unless the server's count had it already. @param {any} wire */
+  count(wire) {
+    if (!this.isIncoming(wire.senderType) || wire.seq <= this.#countedTo) return;
+    this.unreadCount++;
+    this.notify();
+  }
+
   /** Marks as read what was on screen; false when nothing new was. @param {Message} message */
   read(message) {
     if (!message.incoming || !message.seq || message.seq <= (this.readUpTo?.seq ?? 0)) return false;
@@ -198,6 +212,7 @@ export class SessionStore {
     }
     if (session.rating !== undefined) this.rating = session.rating?.rating ?? session.rating;
     if (session.agentsOnline !== undefined) this.offline = !session.agentsOnline;
+    if (session.unreadCount !== undefined) this.#countedTo = session.lastSeq ?? this.lastSeq;
     if (session.lastSeq) this.lastSeq = Math.max(this.lastSeq, session.lastSeq);
     if (this.status !== "waiting") this.position = this.total = this.offlineMessage = null;
     if (this.status !== "waiting") this.offline = false;
