@@ -105,16 +105,20 @@ impl Desk {
 /// What a session's new agent is shown of it (Z5).
 pub(crate) async fn offer(stores: &Stores, session: &Session) -> Result<SessionOffer, DeskError> {
     let unread = stores.messages.count_unread(&[session.id], Side::Agent).await?;
-    let records = stores.assignments.list_records(session.id).await?;
-    let note = records.into_iter().next_back().and_then(|record| record.note);
     Ok(SessionOffer {
         session_id: session.id,
         user: session.user_info(),
         source: session.source.clone(),
         unread: unread.get(&session.id).copied().unwrap_or(0),
         last_seq: session.last_seq,
-        note,
+        note: note(stores, session.id).await?,
     })
+}
+
+/// What a colleague said when they handed the session to its present agent (Z5).
+pub(crate) async fn note(stores: &Stores, session: SessionId) -> Result<Option<String>, DeskError> {
+    let records = stores.assignments.list_records(session).await?;
+    Ok(records.into_iter().next_back().and_then(|record| record.note))
 }
 
 impl Desk {

@@ -132,8 +132,11 @@ fn an_agents_session_object_has_the_user_and_a_users_has_not() {
     let for_user = serde_json::to_value(&plain).expect("JSON");
     assert_eq!(for_user.get("userInfo"), None);
     assert_eq!(for_user.get("source"), None);
-    let for_agent = serde_json::to_value(plain.for_agent(&active(), 4)).expect("JSON");
+    assert_eq!(for_user.get("note"), None);
+    let for_agent =
+        serde_json::to_value(plain.for_agent(&active(), 4, Some("vip".to_owned()))).expect("JSON");
     assert_eq!(for_agent["userInfo"]["balance"], 500);
+    assert_eq!(for_agent["note"], "vip");
     assert_eq!((&for_agent["source"], &for_agent["unreadCount"]), (&json!("web"), &json!(4)));
 }
 

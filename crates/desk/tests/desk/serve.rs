@@ -40,6 +40,8 @@ async fn a_transfer_is_told_to_all_three() {
     assert_eq!((offer.unread, offer.last_seq), (1, Seq(2)), "Z5");
     assert_eq!(offer.note.as_deref(), Some("asks for a refund"), "Z5");
     assert_eq!(message.msg_id, unread.msg_id, "what nobody has yet is pushed at once");
+    let reloaded = scene.agent("a2", 21, 5).await;
+    assert_eq!(reloaded.owned[0].note.as_deref(), Some("asks for a refund"), "Z7: as before");
 }
 
 #[tokio::test(start_paused = true)]

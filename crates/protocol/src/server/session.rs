@@ -53,6 +53,10 @@ pub struct SessionObject {
     /// The other side's messages not yet read; only to agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread_count: Option<u32>,
+    /// A colleague's words, if it came by a transfer; only to agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Comment>")]
+    pub note: Option<String>,
 }
 
 /// The state of `session`. `agent` describes its owner, `place` where it waits.
@@ -77,6 +81,7 @@ pub fn session_object(
         user_info: None,
         source: None,
         unread_count: None,
+        note: None,
     }
 }
 
@@ -87,13 +92,15 @@ impl SessionObject {
         !matches!(self.status, SessionStatus::Ended)
     }
 
-    /// The state as an agent sees it: with the user, and with how many messages are not read.
+    /// The state as an agent sees it: with the user, how many messages are not read, and the note of a
+    /// transfer.
     #[must_use]
-    pub fn for_agent(self, session: &Session, unread_count: u32) -> Self {
+    pub fn for_agent(self, session: &Session, unread_count: u32, note: Option<String>) -> Self {
         Self {
             user_info: Some((&session.user_info()).into()),
             source: Some(session.source.clone()),
             unread_count: Some(unread_count),
+            note,
             ..self
         }
     }
