@@ -55,5 +55,7 @@ async fn agent_for_one(driver: &Driver, server: &Server) -> Result<Page> {
 
 /// Nothing is wider than the window.
 async fn fits(page: &Page) -> Result<()> {
-    page.settles("[innerWidth, document.documentElement.scrollWidth]", &json!([320, 320])).await
+    page.until("innerWidth === 320").await?;
+    let root = "document.documentElement";
+    page.until(&format!("{root}.scrollWidth <= {root}.clientWidth")).await
 }
