@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kefu_core::{ConnId, PageLimit, Seq, SessionId, StoreFault};
-use kefu_messaging::{Push, Window};
+use kefu_messaging::{Parties, Push, Side, Window};
 
 use crate::{Desk, Position};
 
@@ -46,6 +46,16 @@ impl Desk {
     }
 
     async fn push_missing(&self, position: &Position) -> Result<(), StoreFault> {
+        let session = self.stores.sessions.find(position.session_id).await?;
+        // The position was read earlier: who lost the session meanwhile gets nothing more (A3).
+        let takes_part = session.is_some_and(|session| {
+            let parties = Parties::from(&session);
+            let on = |side| parties.on(side).as_ref() == Some(&position.person);
+            on(Side::User) || on(Side::Agent)
+        });
+        if !takes_part {
+            return Ok(());
+        }
         metrics::counter!("kefu_healed_total").increment(1);
         let window = Window::After(position.written);
         let page =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kefu_assignment::{AssignLock, AssignmentStore};
-use kefu_core::{ConnId, Seq, SessionId};
+use kefu_core::{ConnId, Person, Seq, SessionId};
 use kefu_events::Outbox;
 use kefu_messaging::{MessageStore, Push, Pusher};
 use kefu_presence::{AgentDirectory, PresenceStore};
@@ -45,6 +45,8 @@ pub struct Coordination {
 pub struct Position {
     /// The connection.
     pub conn: ConnId,
+    /// Whose it is.
+    pub person: Person,
     /// The session.
     pub session_id: SessionId,
     /// The highest position up to which everything was written to it.

@@ -157,10 +157,11 @@ impl Pusher for Registry {
 impl Connections for Registry {
     fn positions(&self) -> Vec<Position> {
         let of_peer = |peer: &Peer| {
-            let conn = peer.conn;
+            let (conn, person) = (peer.conn, peer.person.clone());
             let served = peer.outbound.served();
             served.into_iter().map(move |(session_id, written)| Position {
                 conn,
+                person: person.clone(),
                 session_id,
                 written,
             })

@@ -142,6 +142,14 @@ impl Scene {
         self.desk.disconnect(caller, ConnId(conn), &trace()).await;
     }
 
+    /// Lets time pass for somebody whose connection gives signs of life.
+    pub(crate) async fn stay(&self, caller: &Caller, conn: u64, seconds: u32) {
+        for _ in 0..seconds {
+            pass(1.0).await;
+            self.desk.renew(&caller.person(), ConnId(conn)).await;
+        }
+    }
+
     /// `u1` on connection 1 talks to `a1` on connection 10.
     pub(crate) async fn talking(&self) -> SessionId {
         self.agent("a1", 10, 5).await;

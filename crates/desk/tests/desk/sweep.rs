@@ -16,7 +16,7 @@ async fn an_agent_gone_beyond_the_grace_gives_the_session_back_with_its_place() 
     let before = scene.session(session).await;
     pass(5.0).await;
     scene.leave(&agent("a1"), 10).await;
-    pass(119.0).await;
+    scene.stay(&visitor("u1"), 1, 119).await;
     assert!(scene.session(session).await.is_owned_by(&admin("a1")), "Z7: within the grace");
     pass(3.0).await;
     let after = scene.session(session).await;
@@ -152,7 +152,12 @@ async fn an_agent_wrongly_marked_gone_is_there_again_within_a_second() {
 
 /// The agent's connection 10 has been served up to `written`.
 fn place(scene: &Scene, session: SessionId, written: i64) {
-    let position = Position { conn: ConnId(10), session_id: session, written: Seq(written) };
+    let position = Position {
+        conn: ConnId(10),
+        person: agent("a1").person(),
+        session_id: session,
+        written: Seq(written),
+    };
     scene.people.place(&[position]);
 }
 

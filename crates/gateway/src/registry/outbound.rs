@@ -30,6 +30,8 @@ pub(crate) enum Note {
     None,
     /// It acknowledges this stored message.
     Stored(SessionId, Seq),
+    /// It gives the session to the connection, which pulls what is up to here.
+    Given(SessionId, Seq),
     /// After it the client has everything of the session up to here.
     CaughtUp(SessionId, Seq),
     /// The session is over for this connection.
@@ -40,8 +42,43 @@ pub(crate) enum Note {
 struct Queued {
     text: Utf8Bytes,
     class: Class,
-    /// The message it carries, if any.
-    message: Option<(SessionId, Seq)>,
+    effect: Effect,
+}
+
+/// What a push changes about the sessions its connection is served. It takes effect in the order of
+/// the frames: for one that was held back when it is let go, else a session that was taken away
+/// during a connect would be followed again after it (A3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    None,
+    /// It carries this message.
+    Carries(SessionId, Seq),
+    /// The connection gets the session, and pulls what is up to here.
+    Gives(SessionId, Seq),
+    /// The session has an agent. One that is not followed yet was opened on another device.
+    Opens(SessionId),
+    /// The session is no longer the connection's.
+    Takes(SessionId),
+}
+
+impl Effect {
+    fn of(push: &Push) -> Self {
+        match push {
+            Push::Message { message, .. } => Self::Carries(message.session_id, message.seq),
+            Push::SessionNew(offer) => Self::Gives(offer.session_id, offer.last_seq),
+            Push::Assigned { session_id, .. } => Self::Opens(*session_id),
+            Push::SessionRemoved { session_id, .. } | Push::Ended { session_id, .. } => {
+                Self::Takes(*session_id)
+            }
+            Push::PeerAck { .. }
+            | Push::Typing { .. }
+            | Push::Requeued { .. }
+            | Push::OfflineNotice
+            | Push::QueuePosition { .. }
+            | Push::QueueList { .. }
+            | Push::AgentStatus { .. } => Self::None,
+        }
+    }
 }
 
 /// What the connection task finds in the queue.
@@ -84,7 +121,6 @@ impl Outbound {
         if state.closing.is_some() {
             return false;
         }
-        let message = state.observe(push);
         let class = match push {
             Push::Typing { .. } => Class::Typing,
             Push::Message { .. }
@@ -111,7 +147,7 @@ impl Outbound {
             self.doom.notify_one();
             return false;
         }
-        state.put(Queued { text, class, message });
+        state.put(Queued { text, class, effect: Effect::of(push) });
         drop(state);
         self.wake.notify_one();
         true
@@ -123,11 +159,12 @@ impl Outbound {
         match note {
             Note::None => {}
             Note::Stored(session, seq) => state.served.note(session, seq),
-            Note::CaughtUp(session, upto) => state.served.start(session, upto),
+            Note::Given(session, upto) => state.served.start(session, upto),
+            Note::CaughtUp(session, upto) => state.served.catch_up(session, upto),
             Note::Over(session) => state.served.forget(session),
         }
         state.bytes += text.len();
-        state.queue.push_back(Queued { text, class: Class::Answer, message: None });
+        state.queue.push_back(Queued { text, class: Class::Answer, effect: Effect::None });
         drop(state);
         self.wake.notify_one();
     }
@@ -139,28 +176,33 @@ impl Outbound {
     }
 
     /// Sends the answer to a `chat.connect`, then what was held back meanwhile, except messages that
-    /// the answer itself carried.
-    pub(crate) fn release(&self, answers: Vec<Utf8Bytes>, served: &BTreeMap<SessionId, Seq>) {
+    /// the answer itself carried. From here on the connection takes part in `sessions`, and has those
+    /// in `served` up to there.
+    pub(crate) fn release(
+        &self,
+        answers: Vec<Utf8Bytes>,
+        sessions: &[SessionId],
+        served: &BTreeMap<SessionId, Seq>,
+    ) {
         let mut state = self.state();
+        for session in sessions {
+            state.served.follow(*session);
+        }
         for (session, upto) in served {
             state.served.start(*session, *upto);
         }
         for text in answers {
             state.bytes += text.len();
-            state.queue.push_back(Queued { text, class: Class::Answer, message: None });
+            state.queue.push_back(Queued { text, class: Class::Answer, effect: Effect::None });
         }
         for queued in state.held.take().unwrap_or_default() {
-            let carried = queued
-                .message
-                .is_some_and(|(session, seq)| served.get(&session).is_some_and(|s| *s >= seq));
-            if carried {
-                state.bytes -= queued.text.len();
+            if let Effect::Carries(session, seq) = queued.effect
+                && served.get(&session).is_some_and(|upto| *upto >= seq)
+            {
+                state.bytes = state.bytes.saturating_sub(queued.text.len());
                 continue;
             }
-            if let Some((session, seq)) = queued.message {
-                state.served.note(session, seq);
-            }
-            state.queue.push_back(queued);
+            state.enqueue(queued);
         }
         drop(state);
         self.wake.notify_one();
@@ -222,36 +264,6 @@ impl Outbound {
 }
 
 impl State {
-    /// Follows what the connection is given; says which message a push carries.
-    fn observe(&mut self, push: &Push) -> Option<(SessionId, Seq)> {
-        match push {
-            Push::Message { message, .. } => {
-                let carried = (message.session_id, message.seq);
-                if self.held.is_none() {
-                    self.served.note(carried.0, carried.1);
-                }
-                Some(carried)
-            }
-            Push::SessionNew(offer) => {
-                // The console pulls the history; from here on it is followed.
-                self.served.start(offer.session_id, offer.last_seq);
-                None
-            }
-            Push::SessionRemoved { session_id, .. } | Push::Ended { session_id, .. } => {
-                self.served.forget(*session_id);
-                None
-            }
-            Push::PeerAck { .. }
-            | Push::Typing { .. }
-            | Push::Assigned { .. }
-            | Push::Requeued { .. }
-            | Push::OfflineNotice
-            | Push::QueuePosition { .. }
-            | Push::QueueList { .. }
-            | Push::AgentStatus { .. } => None,
-        }
-    }
-
     /// Makes room by dropping typing frames first (L1).
     fn has_room(&mut self, more: usize, limit: usize) -> bool {
         if self.bytes + more <= limit {
@@ -271,8 +283,19 @@ impl State {
         self.bytes += queued.text.len();
         match &mut self.held {
             Some(held) => held.push_back(queued),
-            None => self.queue.push_back(queued),
+            None => self.enqueue(queued),
         }
+    }
+
+    fn enqueue(&mut self, queued: Queued) {
+        match queued.effect {
+            Effect::None => {}
+            Effect::Carries(session, seq) => self.served.note(session, seq),
+            Effect::Gives(session, upto) => self.served.start(session, upto),
+            Effect::Opens(session) => self.served.open(session),
+            Effect::Takes(session) => self.served.forget(session),
+        }
+        self.queue.push_back(queued);
     }
 }
 
@@ -320,7 +343,8 @@ mod tests {
         outbound.push(&message(4), "four".into());
         outbound.push(&message(5), "five".into());
         assert!(frames(&outbound).is_empty(), "S1");
-        outbound.release(vec!["connected".into()], &BTreeMap::from([(session(), Seq(4))]));
+        let served = BTreeMap::from([(session(), Seq(4))]);
+        outbound.release(vec!["connected".into()], &[session()], &served);
         assert_eq!(frames(&outbound), ["connected", "five"]);
         assert_eq!(outbound.served(), [(session(), Seq(5))]);
     }
@@ -340,9 +364,32 @@ mod tests {
     #[test]
     fn a_removed_session_is_no_longer_followed() {
         let outbound = Outbound::new(1_000);
-        outbound.release(Vec::new(), &BTreeMap::from([(session(), Seq(4))]));
+        outbound.release(Vec::new(), &[], &BTreeMap::from([(session(), Seq(4))]));
         let reason = kefu_messaging::RemovalReason::Requeued;
         outbound.push(&Push::SessionRemoved { session_id: session(), reason }, "gone".into());
         assert!(outbound.served().is_empty(), "A3");
+    }
+
+    #[test]
+    fn a_session_removed_during_the_connect_is_not_followed_after_it() {
+        let outbound = Outbound::new(1_000);
+        outbound.hold();
+        let reason = kefu_messaging::RemovalReason::Requeued;
+        outbound.push(&Push::SessionRemoved { session_id: session(), reason }, "gone".into());
+        let served = BTreeMap::from([(session(), Seq(4))]);
+        outbound.release(vec!["connected".into()], &[session()], &served);
+        assert_eq!(frames(&outbound), ["connected", "gone"]);
+        assert!(outbound.served().is_empty(), "A3");
+    }
+
+    #[test]
+    fn reading_a_history_follows_nothing_new() {
+        let outbound = Outbound::new(1_000);
+        outbound.answer("history".into(), Note::CaughtUp(session(), Seq(4)));
+        assert!(outbound.served().is_empty(), "A3");
+        outbound.release(Vec::new(), &[session()], &BTreeMap::new());
+        assert!(outbound.served().is_empty(), "more is to be pulled (M4)");
+        outbound.answer("history".into(), Note::CaughtUp(session(), Seq(4)));
+        assert_eq!(outbound.served(), [(session(), Seq(4))], "M5");
     }
 }

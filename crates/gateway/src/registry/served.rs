@@ -14,26 +14,45 @@ pub(crate) struct Served {
 #[derive(Debug)]
 struct Line {
     session: SessionId,
-    upto: Seq,
+    /// `None` until the connection pulled what its connect answer left out.
+    upto: Option<Seq>,
     ahead: Vec<Seq>,
 }
 
 impl Served {
-    /// The connection has everything of `session` up to `upto`.
-    pub(crate) fn start(&mut self, session: SessionId, upto: Seq) {
-        match self.line(session) {
-            Some(line) => {
-                line.upto = line.upto.max(upto);
-                line.close_gap();
-            }
-            None => self.sessions.push(Line { session, upto, ahead: Vec::new() }),
+    /// The connection takes part in `session`; how far it has it shows later.
+    pub(crate) fn follow(&mut self, session: SessionId) {
+        if self.line(session).is_none() {
+            self.sessions.push(Line { session, upto: None, ahead: Vec::new() });
         }
     }
 
-    /// One message of `session` goes to the connection. Sessions never started are not followed.
+    /// A session of the connection's person was opened elsewhere: if it is new here, the connection has
+    /// nothing of it yet.
+    pub(crate) fn open(&mut self, session: SessionId) {
+        if self.line(session).is_none() {
+            self.start(session, Seq(0));
+        }
+    }
+
+    /// The connection takes part in `session` and has everything of it up to `upto`.
+    pub(crate) fn start(&mut self, session: SessionId, upto: Seq) {
+        self.follow(session);
+        self.catch_up(session, upto);
+    }
+
+    /// The connection has everything of `session` up to `upto`. What it merely read, without taking
+    /// part in it, is not followed (A3).
+    pub(crate) fn catch_up(&mut self, session: SessionId, upto: Seq) {
+        let Some(line) = self.line(session) else { return };
+        line.upto = line.upto.max(Some(upto));
+        line.close_gap();
+    }
+
+    /// One message of `session` goes to the connection.
     pub(crate) fn note(&mut self, session: SessionId, seq: Seq) {
         let Some(line) = self.line(session) else { return };
-        if seq > line.upto && !line.ahead.contains(&seq) && line.ahead.len() < AHEAD {
+        if Some(seq) > line.upto && !line.ahead.contains(&seq) && line.ahead.len() < AHEAD {
             line.ahead.push(seq);
         }
         line.close_gap();
@@ -45,7 +64,7 @@ impl Served {
     }
 
     pub(crate) fn positions(&self) -> Vec<(SessionId, Seq)> {
-        self.sessions.iter().map(|line| (line.session, line.upto)).collect()
+        self.sessions.iter().filter_map(|line| Some((line.session, line.upto?))).collect()
     }
 
     fn line(&mut self, session: SessionId) -> Option<&mut Line> {
@@ -55,7 +74,7 @@ impl Served {
 
 impl Line {
     fn close_gap(&mut self) {
-        let upto = &mut self.upto;
+        let Some(upto) = &mut self.upto else { return };
         self.ahead.sort_unstable();
         self.ahead.retain(|seq| {
             if *seq == upto.next() {
@@ -84,5 +103,18 @@ mod tests {
         assert_eq!(served.positions(), [(session, Seq(6))]);
         served.forget(session);
         assert!(served.positions().is_empty());
+    }
+
+    #[test]
+    fn only_what_the_connection_takes_part_in_is_followed() {
+        let session = SessionId::new(1).expect("positive");
+        let mut served = Served::default();
+        served.catch_up(session, Seq(3));
+        assert!(served.positions().is_empty(), "A3: a supervisor read its history");
+        served.follow(session);
+        served.note(session, Seq(4));
+        assert!(served.positions().is_empty(), "more is to be pulled");
+        served.catch_up(session, Seq(3));
+        assert_eq!(served.positions(), [(session, Seq(4))]);
     }
 }

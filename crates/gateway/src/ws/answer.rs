@@ -31,6 +31,8 @@ pub(crate) enum Answer {
     Connected {
         texts: Vec<Utf8Bytes>,
         open_session: Option<SessionId>,
+        /// The sessions that the connection takes part in.
+        sessions: Vec<SessionId>,
         served: BTreeMap<SessionId, Seq>,
     },
     /// The connect failed; the client may try again, or is closed.

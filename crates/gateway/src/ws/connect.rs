@@ -92,9 +92,11 @@ fn answered(
             // A console learns its own availability without asking: a reload shows it as it was.
             let status = answer.agent.as_ref().map(AgentStatus::from);
             let status = status.map(|s| ServerFrame::AgentStatus(s).encode(None).into());
+            let owned = answer.owned.iter().map(|owned| owned.view.session.id);
             Answer::Connected {
                 texts: [text].into_iter().chain(status).collect(),
                 open_session: answer.session_id,
+                sessions: answer.session_id.into_iter().chain(owned).collect(),
                 served: answer.served,
             }
         }
@@ -133,9 +135,6 @@ fn standing(caller: &Caller, answer: &ConnectAnswer) -> Standing {
 
 fn owned_object(owned: &kefu_desk::OwnedSession) -> SessionObject {
     let view = &owned.view;
-    session_object(&view.session, view.agent.as_ref(), view.place, view.agents_online).for_agent(
-        &view.session,
-        owned.unread_count,
-        owned.note.clone(),
-    )
+    session_object(&view.session, view.agent.as_ref(), view.place, view.agents_online)
+        .for_agent(&view.session, owned.unread_count)
 }

@@ -102,14 +102,15 @@ impl Connection {
                     self.settle(answer);
                     Flow::On
                 }
+                // Who is nobody yet is not in the registry, which asks all others to go (L3):
+                // no connect is begun after that.
+                () = closing.cancelled(), if self.caller.is_none() => {
+                    self.close(CloseCode::Restart).await
+                }
                 message = self.socket.recv(), if may_read => match message {
                     Some(Ok(message)) => self.receive(message),
                     Some(Err(_)) | None => Flow::End,
                 },
-                // Who is nobody yet is not in the registry, which asks all others to go (L3).
-                () = closing.cancelled(), if self.caller.is_none() => {
-                    self.close(CloseCode::Restart).await
-                }
                 () = tokio::time::sleep_until(deadline) => self.tick().await,
             };
             if flow == Flow::End {
@@ -164,10 +165,15 @@ impl Connection {
             Err(error) => {
                 let frame = ServerFrame::Error(ErrorFrame::of_frame(&error, trace));
                 let reference = error.reference.as_ref().map(Ref::as_str);
-                self.outbound.answer(frame.encode(reference).into(), Note::None);
+                let text = frame.encode(reference).into();
+                if !error.is_malformed && error.code != ErrorCode::Unauthenticated {
+                    self.answer_in_turn(text);
+                    return Flow::On;
+                }
+                self.outbound.answer(text, Note::None);
                 if error.code == ErrorCode::Unauthenticated {
                     self.outbound.close(CloseCode::Unauthenticated);
-                } else if error.is_malformed && self.too_many_malformed() {
+                } else if self.too_many_malformed() {
                     self.outbound.close(CloseCode::Policy);
                 }
             }
@@ -203,9 +209,9 @@ impl Connection {
         match answer {
             Answer::Silent => {}
             Answer::Frame(text, note) => self.outbound.answer(text, note),
-            Answer::Connected { texts, open_session, served } => {
+            Answer::Connected { texts, open_session, sessions, served } => {
                 self.open_session = open_session;
-                self.outbound.release(texts, &served);
+                self.outbound.release(texts, &sessions, &served);
             }
             Answer::NotConnected { text, close } => self.not_connected(text, close),
         }
@@ -215,7 +221,7 @@ impl Connection {
         if let Some(caller) = self.caller.take() {
             self.gateway.registry.remove(&caller.person(), self.id);
         }
-        self.outbound.release(vec![text], &BTreeMap::new());
+        self.outbound.release(vec![text], &[], &BTreeMap::new());
         match close {
             Some(code) => self.outbound.close(code),
             None => self.timers.disconnected(Instant::now()),
@@ -292,6 +298,13 @@ impl Connection {
         let Some(caller) = self.caller.clone() else { return };
         let (desk, id) = (Arc::clone(&self.gateway.desk), self.id);
         self.gateway.tracker.spawn(async move { desk.renew(&caller.person(), id).await });
+    }
+
+    /// Answers a frame that is refused at once, behind the answers that are still to come: a send's
+    /// answer never overtakes an earlier send's (M6).
+    pub(super) fn answer_in_turn(&mut self, text: Utf8Bytes) {
+        let answer = Answer::Frame(text, Note::None);
+        self.answers.push_back(Box::pin(std::future::ready(answer)));
     }
 
     /// Runs a use case in a task of its own, so that a dropped socket never cancels it half-way.

@@ -138,7 +138,7 @@ impl Connection {
             Ok(permit) => permit,
             Err(why) => {
                 self.refused.note(session, &key, &why);
-                self.outbound.answer(call.not_admitted(&why), Note::None);
+                self.answer_in_turn(call.not_admitted(&why));
                 return;
             }
         };
@@ -166,8 +166,11 @@ impl Connection {
             Err(error) => {
                 if error.code() == ErrorCode::Overloaded {
                     self.refused.note(session, &key, &overloaded());
+                } else {
+                    // Refused for good: this key does not come again, and holds nobody up.
+                    self.refused.clear(session);
                 }
-                self.outbound.answer(call.encode_refusal(&error), Note::None);
+                self.answer_in_turn(call.encode_refusal(&error));
             }
         }
     }
@@ -285,7 +288,7 @@ impl Case {
         match claimed {
             Ok(offer) => {
                 let frame = ServerFrame::SessionNew(SessionNew::from(&offer));
-                Answer::Frame(self.call.encode(&frame), Note::CaughtUp(session, offer.last_seq))
+                Answer::Frame(self.call.encode(&frame), Note::Given(session, offer.last_seq))
             }
             Err(error) => self.call.refuse(&error),
         }

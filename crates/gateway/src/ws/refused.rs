@@ -1,9 +1,14 @@
 //! Keeping a user's own order under pressure (M6): after a send of a session was refused for rate or
 //! load, its later ones are refused too until that very key comes again.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use kefu_core::{ClientMsgId, ErrorCode, SessionId};
+
+/// Sessions remembered per connection. Far more than anybody takes part in: beyond it a client names
+/// sessions at random, and the oldest is forgotten.
+const SESSIONS: usize = 128;
 
 /// Why a send was not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +20,7 @@ pub(crate) struct NotAdmitted {
 /// The first refused send of each session of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedSends {
-    first: Vec<(Option<SessionId>, ClientMsgId, NotAdmitted)>,
+    first: VecDeque<(Option<SessionId>, ClientMsgId, NotAdmitted)>,
 }
 
 impl RefusedSends {
@@ -36,9 +41,13 @@ impl RefusedSends {
         key: &ClientMsgId,
         why: &NotAdmitted,
     ) {
-        if !self.first.iter().any(|(s, _, _)| *s == session) {
-            self.first.push((session, key.clone(), why.clone()));
+        if self.first.iter().any(|(s, _, _)| *s == session) {
+            return;
         }
+        if self.first.len() == SESSIONS {
+            self.first.pop_front();
+        }
+        self.first.push_back((session, key.clone(), why.clone()));
     }
 
     /// The send was admitted.
@@ -65,5 +74,16 @@ mod tests {
         assert_eq!(refused.check(SessionId::new(2).ok(), &key("3")), Ok(()));
         refused.clear(session);
         assert_eq!(refused.check(session, &key("3")), Ok(()));
+    }
+
+    #[test]
+    fn naming_sessions_at_random_costs_no_memory() {
+        let key = ClientMsgId::new("k").expect("valid");
+        let why = NotAdmitted { code: ErrorCode::RateLimited, retry_after: Duration::ZERO };
+        let mut refused = RefusedSends::default();
+        for id in 1..=10_000 {
+            refused.note(SessionId::new(id).ok(), &key, &why);
+        }
+        assert_eq!(refused.first.len(), SESSIONS);
     }
 }

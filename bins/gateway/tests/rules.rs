@@ -1,0 +1,176 @@
+//! Rules of the wire that only show through real sockets: order of answers, refusals, who is told what.
+
+mod support;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use support::{Client, Server, ServerBuilder};
+
+fn session_id(connected: &Value) -> String {
+    connected["sessionId"].as_str().unwrap_or_default().to_owned()
+}
+
+fn text(session: &str, key: &str, content: &str) -> Value {
+    json!({"sessionId": session, "msgType": "text", "content": content, "clientMsgId": key})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_to_sends_keep_their_order_whether_stored_or_refused() -> Result<()> {
+    let server = ServerBuilder::default().set("KEFU__LIMITS__MESSAGE_BURST", 20).start().await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
+    for (n, key) in keys.iter().enumerate() {
+        let content = if n % 5 == 4 { String::new() } else { format!("text {n}") };
+        user.send("chat.message.send", text(&session, key, &content)).await?;
+    }
+    let mut answered = Vec::new();
+    let mut codes = Vec::new();
+    while answered.len() < keys.len() {
+        let frame = user.next().await?;
+        let Some(key) = frame["payload"]["clientMsgId"].as_str() else { continue };
+        answered.push(key.to_owned());
+        codes.push(frame["payload"]["code"].as_str().unwrap_or("stored").to_owned());
+        if frame["payload"]["code"] == "rate_limited" {
+            ensure!(frame["payload"]["retryAfterMs"].as_u64() > Some(0), "L2: {frame}");
+        }
+    }
+    ensure!(answered == keys, "M6: {answered:?}");
+    for code in ["stored", "content_empty", "rate_limited"] {
+        ensure!(codes.iter().any(|known| known == code), "{code} is among {codes:?}");
+    }
+    let first = codes.iter().position(|code| code == "rate_limited").unwrap_or_default();
+    ensure!(codes[first..].iter().all(|code| code != "stored"), "M6: none overtakes it: {codes:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_eleventh_connection_is_told_when_to_come_back_and_closed_4005() -> Result<()> {
+    let server = Server::start().await?;
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        open.push(Client::visitor(&server, "user").await?);
+    }
+    let mut late = Client::open(&server).await?;
+    let connect = json!({"token": server.user("user"), "source": "test"});
+    let refusal = late.refused("chat.connect", connect).await?;
+    ensure!(refusal["code"] == "rate_limited", "{refusal}");
+    ensure!(refusal["retryAfterMs"].as_u64() > Some(0), "always with rate_limited: {refusal}");
+    ensure!(late.gone().await?.code == Some(4005), "L2");
+    open[0].0.call("chat.ping", json!({})).await?;
+    Ok(())
+}
+
+/// Every event that names a session × who asks: `forbidden` is about the role, everything else about a
+/// session one may not see is `not_found` (A3).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_by_event_and_role() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut owner, _) = Client::agent(&server, "owner", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    owner.expect("chat.session.new").await?;
+    let asked = user.say(&session, "q", "hello").await?;
+    let (mut stranger, _) = Client::visitor(&server, "stranger").await?;
+    let (mut colleague, _) = Client::agent(&server, "colleague", 5).await?;
+    let (mut supervisor, _) =
+        Client::connect(&server, json!({"token": server.supervisor("boss")})).await?;
+
+    let of_session = |event: &str, session: &str| match event {
+        "chat.message.send" => text(session, "x", "x"),
+        "chat.message.ack" => json!({"msgId": asked["msgId"]}),
+        "chat.typing" => json!({"sessionId": session, "isTyping": true}),
+        "chat.session.rate" => json!({"sessionId": session, "rating": 5, "content": ""}),
+        "chat.session.transfer" => json!({"sessionId": session, "targetAdminId": "colleague"}),
+        _ => json!({"sessionId": session}),
+    };
+    let table = [
+        // event, stranger, colleague, supervisor
+        ("chat.message.send", "not_found", "not_found", "forbidden"),
+        ("chat.message.ack", "not_found", "not_found", "forbidden"),
+        ("chat.typing", "not_found", "not_found", "forbidden"),
+        ("chat.session.rate", "not_found", "forbidden", "forbidden"),
+        ("chat.session.end", "not_found", "not_found", ""),
+        ("chat.session.transfer", "forbidden", "not_found", ""),
+        ("chat.session.claim", "forbidden", "conflict", "forbidden"),
+        ("chat.history", "not_found", "not_found", ""),
+    ];
+    for (event, by_stranger, by_colleague, by_supervisor) in table {
+        let cases = [
+            (&mut stranger, by_stranger),
+            (&mut colleague, by_colleague),
+            (&mut supervisor, by_supervisor),
+        ];
+        for (client, code) in cases {
+            if code.is_empty() {
+                continue;
+            }
+            let refusal = client.refused(event, of_session(event, &session)).await?;
+            ensure!(refusal["code"] == code, "{event}: {code} expected: {refusal}");
+            ensure!(refusal["traceId"].is_string(), "{refusal}");
+            if code == "not_found" && event != "chat.message.ack" {
+                let nowhere = client.refused(event, of_session(event, "1")).await?;
+                let same = nowhere["message"] == refusal["message"];
+                ensure!(nowhere["code"] == code && same, "{event}: as if it did not exist");
+            }
+        }
+    }
+    for (event, payload) in
+        [("chat.agent.online", json!({"maxSessions": 1})), ("chat.agent.offline", json!({}))]
+    {
+        ensure!(stranger.refused(event, payload.clone()).await?["code"] == "forbidden");
+        ensure!(supervisor.refused(event, payload).await?["code"] == "forbidden");
+    }
+    for event in ["chat.queue.list", "chat.agent.list"] {
+        ensure!(stranger.refused(event, json!({})).await?["code"] == "forbidden");
+        supervisor.call(event, json!({})).await?;
+    }
+    let page =
+        supervisor.call("chat.history", json!({"sessionId": session, "afterSeq": 0})).await?;
+    ensure!(page["messages"][0]["content"] == "hello", "A3: supervisors read: {page}");
+    let ended = supervisor.call("chat.session.end", json!({"sessionId": session})).await?;
+    ensure!(ended["endedBy"].is_string(), "{ended}");
+    ensure!(user.expect("chat.session.ended").await? == ended, "both are told the same");
+    ensure!(owner.expect("chat.session.ended").await? == ended);
+    owner.call("chat.history", json!({"sessionId": session, "afterSeq": 0})).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_who_lost_a_session_gets_nothing_more_of_it() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut first, _) = Client::agent(&server, "anna", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    first.expect("chat.session.new").await?;
+    let early = first.say(&session, "a1", "good day").await?;
+    let (mut second, _) = Client::agent(&server, "bert", 5).await?;
+    let transfer = json!({"sessionId": session, "targetAdminId": "bert"});
+    first.call("chat.session.transfer", transfer).await?;
+    first.expect("chat.session.removed").await?;
+    second.expect("chat.session.new").await?;
+
+    user.send("chat.typing", json!({"sessionId": session, "isTyping": true})).await?;
+    user.say(&session, "u1", "are you there?").await?;
+    user.send("chat.message.ack", json!({"msgId": early["msgId"]})).await?;
+    second.expect("chat.typing").await?;
+    second.expect_where("chat.message.new", |p| p["content"] == "are you there?").await?;
+    let ack =
+        second.expect_where("chat.message.peer_ack", |p| p["msgId"] == early["msgId"]).await?;
+    ensure!(ack["status"] == "read", "the sender's side is who holds it now (M2): {ack}");
+    let repeat = first.say(&session, "a1", "good day").await?;
+    ensure!(repeat["duplicate"] == true, "T2: what it had stored keeps its answer");
+    for event in ["chat.typing", "chat.message.new", "chat.message.peer_ack"] {
+        first.expect_none(event).await?;
+    }
+    for (event, payload) in [
+        ("chat.message.send", text(&session, "a2", "x")),
+        ("chat.session.end", json!({"sessionId": session})),
+        ("chat.typing", json!({"sessionId": session, "isTyping": true})),
+        ("chat.session.transfer", json!({"sessionId": session, "targetAdminId": "anna"})),
+    ] {
+        let refusal = first.refused(event, payload).await?;
+        ensure!(refusal["code"] == "not_found", "S4: {event}: {refusal}");
+    }
+    Ok(())
+}
