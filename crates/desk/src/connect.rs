@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use kefu_core::{
-    AgentInfo, Caller, ConnId, Page, PageLimit, Person, Seq, SessionId, StoreFault, TraceId,
-    UserInfo,
+    AgentInfo, Caller, ConnId, IdSource, Page, PageLimit, Person, Seq, SessionId, StoreFault,
+    TraceId, UserInfo,
 };
 use kefu_events::EventContext;
 use kefu_messaging::{Message, Side, Window};
 use kefu_presence::{Agent, Lease};
 use kefu_queue::Place;
-use kefu_session::{Session, Status, decide_open};
+use kefu_session::{Session, SessionVerdict, Status, Updated, decide_open, decide_refresh};
 
-use crate::serve::note;
 use crate::{Desk, DeskError};
 
 /// What the visitor wants of a connect.
@@ -55,8 +54,6 @@ pub struct OwnedSession {
     pub view: SessionView,
     /// The visitor's messages not yet read.
     pub unread_count: u32,
-    /// A colleague's words, if it came by a transfer.
-    pub note: Option<String>,
 }
 
 /// What `chat.connected` carries.
@@ -213,7 +210,7 @@ impl Desk {
     ) -> Result<ConnectAnswer, DeskError> {
         let open = match request.intent {
             Intent::Consult => Some(self.open_session(user, &request.source, trace).await?),
-            Intent::Resume => self.stores.sessions.find_open(&user.user_id).await?,
+            Intent::Resume => self.resume_session(user).await?,
         };
         let session = match &open {
             Some(session) => Some(session.clone()),
@@ -224,7 +221,7 @@ impl Desk {
         if let Some(session) = &open
             && !page.has_more
         {
-            served.insert(session.id, session.last_seq.max(top(&page.items, session.id)));
+            served.insert(session.id, reached(session, &page.items));
         }
         if open.as_ref().is_some_and(|session| session.status == Status::Waiting) {
             self.news.touch();
@@ -242,6 +239,26 @@ impl Desk {
             served,
             ..ConnectAnswer::empty()
         })
+    }
+
+    /// The user's open session; while it waits, with the balance of the newest token.
+    async fn resume_session(&self, user: &UserInfo) -> Result<Option<Session>, StoreFault> {
+        let sessions = &self.stores.sessions;
+        let ageing = self.config.ageing_per_minute;
+        let Some(open) = sessions.find_open(&user.user_id).await? else { return Ok(None) };
+        // Most bring nothing new; only the others cost a transaction.
+        if matches!(decide_refresh(&open, user, ageing), SessionVerdict::Keep) {
+            return Ok(Some(open));
+        }
+        let decide = |row: &Session, _: &dyn IdSource| decide_refresh(row, user, ageing);
+        match sessions.update(open.id, &decide, self.ids.as_ref()).await? {
+            Updated::Written(session, _) | Updated::Kept(session) if session.is_open() => {
+                Ok(Some(session))
+            }
+            Updated::Written(..) | Updated::Kept(_) | Updated::Refused(_) | Updated::Missing => {
+                Ok(None)
+            }
+        }
     }
 
     /// Opens under the lock of Z4, which only keeps ten tabs from queueing for one row.
@@ -310,16 +327,14 @@ impl Desk {
         for session in sessions {
             let page = self.unread_of_agent(info, &session, request).await?;
             if !page.has_more {
-                let tip = session.last_seq.max(top(&page.items, session.id));
-                answer.served.insert(session.id, tip);
+                answer.served.insert(session.id, reached(&session, &page.items));
             }
             answer.has_more |= page.has_more;
             answer.unread.extend(page.items);
-            let note = note(&self.stores, session.id).await?;
             let unread_count = counts.get(&session.id).copied().unwrap_or(0);
             let view =
                 SessionView { session, agent: Some(info.clone()), place: None, agents_online };
-            answer.owned.push(OwnedSession { view, unread_count, note });
+            answer.owned.push(OwnedSession { view, unread_count });
         }
         cut(&mut answer, self.config.resume_page as usize);
         self.count_as_pushed(&answer.unread, Side::Agent);
@@ -355,9 +370,16 @@ impl Desk {
     }
 }
 
-fn top(messages: &[Message], session: SessionId) -> Seq {
-    let of_session = messages.iter().filter(|message| message.session_id == session);
-    of_session.map(|message| message.seq).max().unwrap_or_default()
+/// How far an answer serves a session: what was committed when its row was read, and what the page
+/// brings right behind that. What was committed in between and is not in the page is still pushed.
+fn reached(session: &Session, page: &[Message]) -> Seq {
+    let of_session = page.iter().filter(|message| message.session_id == session.id);
+    of_session.fold(
+        session.last_seq,
+        |upto, message| {
+            if message.seq == upto.next() { message.seq } else { upto }
+        },
+    )
 }
 
 /// One list over all sessions, oldest first; a session whose messages were cut is not served whole.

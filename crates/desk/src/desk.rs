@@ -132,7 +132,8 @@ impl Desk {
             node.clone(),
             config.max_sessions,
         );
-        let news = News::start(&stores, &connections, &clock, &ids, tracker, stop);
+        let presence = &coordination.presence;
+        let news = News::start(&stores, &connections, &clock, &ids, presence, tracker, stop);
         let typing = Typing::start(&connections, tracker, stop);
         let fanout = Fanout::new(
             stores.clone(),

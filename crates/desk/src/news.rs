@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
 use kefu_core::{Clock, IdSource, Person, SessionId, StoreFault};
 use kefu_messaging::{Push, QueueEntry};
+use kefu_presence::PresenceStore;
 use kefu_queue::{Line, Outlook, Place, decide_notice};
 use kefu_session::{Session, SessionVerdict, Updated};
 use tokio::sync::Notify;
@@ -32,6 +33,7 @@ pub(crate) struct News {
     connections: Arc<dyn Connections>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
+    presence: Arc<dyn PresenceStore>,
     wake: Notify,
     version: AtomicI64,
     told: Mutex<Told>,
@@ -50,6 +52,7 @@ impl News {
         connections: &Arc<dyn Connections>,
         clock: &Arc<dyn Clock>,
         ids: &Arc<dyn IdSource>,
+        presence: &Arc<dyn PresenceStore>,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Arc<Self> {
@@ -58,6 +61,7 @@ impl News {
             connections: Arc::clone(connections),
             clock: Arc::clone(clock),
             ids: Arc::clone(ids),
+            presence: Arc::clone(presence),
             wake: Notify::new(),
             version: AtomicI64::new(0),
             told: Mutex::new(Told::default()),
@@ -161,13 +165,18 @@ impl News {
             if matches!(decide_notice(session, now), SessionVerdict::Keep) {
                 continue;
             }
+            let user = Person::User(session.user.user_id.clone());
+            // Who is away is told on coming back, which asks for news too: a notice that nobody saw
+            // would count for ten minutes. Without leases everybody counts as there (N5).
+            if self.presence.count(&user).await == Ok(0) {
+                continue;
+            }
             let updated = self
                 .stores
                 .sessions
                 .update(session.id, &|row, _| decide_notice(row, now), self.ids.as_ref())
                 .await?;
-            if let Updated::Written(session, _) = updated {
-                let user = Person::User(session.user.user_id);
+            if let Updated::Written(..) = updated {
                 self.connections.push(&user, &Push::OfflineNotice, None).await;
             }
         }

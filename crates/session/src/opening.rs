@@ -4,7 +4,7 @@ use kefu_core::snowflake::{EPOCH_MS, timestamp_of};
 use kefu_core::{Balance, IdSource, Seq, SessionId, Timestamp, UserInfo};
 use kefu_events::{Envelope, Event, EventContext};
 
-use crate::{Session, Status, UserProfile};
+use crate::{Session, SessionVerdict, Status, UserProfile};
 
 /// What opening writes.
 #[derive(Debug, Clone)]
@@ -28,16 +28,33 @@ pub fn decide_open(
     ids: &dyn IdSource,
 ) -> OpenVerdict {
     match open {
-        Some(session) if session.status == Status::Waiting => {
-            refresh(session, user, ageing_per_minute)
-        }
-        Some(session) => OpenVerdict::Keep(session.clone()),
+        Some(session) => match refreshed(session, user, ageing_per_minute) {
+            Some(fresh) => OpenVerdict::Refresh(fresh),
+            None => OpenVerdict::Keep(session.clone()),
+        },
         None => insert(user, source, ageing_per_minute, context, ids),
     }
 }
 
-/// A waiting session's balance follows the user's newest token.
-fn refresh(session: &Session, user: &UserInfo, ageing_per_minute: i64) -> OpenVerdict {
+/// Decides what a `chat.connect` that opens nothing does to the user's session: while it waits, its
+/// balance follows the newest token.
+#[must_use]
+pub fn decide_refresh(
+    session: &Session,
+    user: &UserInfo,
+    ageing_per_minute: i64,
+) -> SessionVerdict {
+    match refreshed(session, user, ageing_per_minute) {
+        Some(fresh) => SessionVerdict::Write(fresh, Vec::new()),
+        None => SessionVerdict::Keep,
+    }
+}
+
+/// A waiting session with what the user's newest token says; `None` when that is nothing new.
+fn refreshed(session: &Session, user: &UserInfo, ageing_per_minute: i64) -> Option<Session> {
+    if session.status != Status::Waiting {
+        return None;
+    }
     let priority = priority(user.balance, session.queued_at, ageing_per_minute);
     let fresh = Session {
         user: profile(user),
@@ -49,7 +66,7 @@ fn refresh(session: &Session, user: &UserInfo, ageing_per_minute: i64) -> OpenVe
     let same = fresh.user == session.user
         && fresh.balance == session.balance
         && fresh.priority == session.priority;
-    if same { OpenVerdict::Keep(session.clone()) } else { OpenVerdict::Refresh(fresh) }
+    (!same).then_some(fresh)
 }
 
 fn insert(

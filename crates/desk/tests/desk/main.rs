@@ -8,6 +8,7 @@ mod fault;
 mod news;
 mod people;
 mod resume;
+mod rules;
 mod serve;
 mod sweep;
 mod typing;

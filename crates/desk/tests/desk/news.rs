@@ -48,7 +48,7 @@ async fn nobody_online_is_told_once_in_ten_minutes_not_per_message() {
     pass(1.0).await;
     assert_eq!(notices(&scene, 1), 1, "Q2");
     assert_eq!(positions(&scene, 1), [], "Q2: a place would promise somebody");
-    pass(600.0).await;
+    scene.stay(&visitor("u1"), 1, 600).await;
     scene.consult("u3", 4).await;
     pass(1.0).await;
     assert_eq!(notices(&scene, 1), 2, "Q2: after ten minutes it is due again");
