@@ -14,6 +14,8 @@ mod upload;
 
 use std::sync::Arc;
 
+pub(crate) use upload::AT_ONCE as UPLOADS_AT_ONCE;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};

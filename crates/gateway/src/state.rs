@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Authenticator;
+use crate::http::UPLOADS_AT_ONCE;
 use crate::limits::Limits;
 use crate::{GatewayConfig, Registry};
 
@@ -55,6 +56,8 @@ pub struct Gateway {
     pub(crate) closing: CancellationToken,
     /// One permit per request being worked on (L1).
     pub(crate) budget: Arc<Semaphore>,
+    /// One permit per file being received.
+    pub(crate) uploads: Arc<Semaphore>,
     node: NodeName,
     next_conn: AtomicU64,
     next_trace: AtomicU64,
@@ -71,6 +74,7 @@ impl Gateway {
         Arc::new(Self {
             limits: Limits::new(&config),
             budget: Arc::new(Semaphore::new(config.in_flight)),
+            uploads: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             run: rand::random(),
             next_conn: AtomicU64::new(1),
             next_trace: AtomicU64::new(1),

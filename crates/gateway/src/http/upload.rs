@@ -3,6 +3,7 @@
 mod form;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
@@ -14,11 +15,18 @@ use kefu_desk::DeskError;
 use kefu_protocol::http::UploadAnswer;
 use kefu_upload::{StoredUpload, UploadError};
 use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use crate::Gateway;
 use crate::http::admission::{Admitted, Authenticated};
 use crate::http::error::HttpError;
 use form::{Form, Kind, Part};
+
+/// Files being received at once: each is held in memory until it is stored (L1).
+pub(crate) const AT_ONCE: usize = 64;
+/// How long one more waits, unread, for its turn.
+const TURN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The session may be named here or in the form.
 #[derive(Deserialize)]
@@ -33,6 +41,12 @@ struct Received {
     file: Bytes,
 }
 
+/// What an upload holds until it is stored.
+struct Turn {
+    _admitted: Admitted,
+    _permit: OwnedSemaphorePermit,
+}
+
 pub(crate) async fn create(
     admitted: Admitted,
     Authenticated(caller): Authenticated,
@@ -43,6 +57,7 @@ pub(crate) async fn create(
     let Query(target) = target.map_err(|_| HttpError::bad_request("sessionId is given twice"))?;
     let named = target.session_id.as_deref().map(parse_session).transpose()?;
     gateway.limits.upload(&caller.person())?;
+    let turn = take_turn(&gateway, admitted).await?;
     let mut form = Form::open(request, gateway.config.upload_bytes).await?;
     let received = match receive(&gateway, &caller, named, &mut form).await {
         Ok(received) => received,
@@ -51,8 +66,17 @@ pub(crate) async fn create(
             return Err(refusal);
         }
     };
-    let stored = store(gateway, admitted, caller, received).await?;
+    let stored = store(gateway, turn, caller, received).await?;
     Ok((StatusCode::CREATED, Json(UploadAnswer::from(&stored))))
+}
+
+/// A body that nobody reads costs no memory: TCP holds it back at its sender.
+async fn take_turn(gateway: &Gateway, admitted: Admitted) -> Result<Turn, HttpError> {
+    let permit = timeout(TURN_WITHIN, Arc::clone(&gateway.uploads).acquire_owned()).await;
+    match permit {
+        Ok(Ok(permit)) => Ok(Turn { _admitted: admitted, _permit: permit }),
+        Ok(Err(_)) | Err(_) => Err(HttpError::overloaded()),
+    }
 }
 
 /// Reads the form to its end: nothing is stored of one that is broken behind its file.
@@ -103,14 +127,14 @@ fn agreed(named: Option<SessionId>, text: &str) -> Result<SessionId, HttpError> 
 /// In a task of its own: a client that hangs up never cancels a write half-way.
 async fn store(
     gateway: Arc<Gateway>,
-    admitted: Admitted,
+    turn: Turn,
     caller: Caller,
     Received { session, file }: Received,
 ) -> Result<StoredUpload, HttpError> {
     let tracker = gateway.tracker.clone();
     let write = async move {
         let stored = gateway.desk.upload(&caller, session, file).await;
-        drop(admitted);
+        drop(turn);
         stored
     };
     let outcome: Result<_, DeskError> =
