@@ -12,6 +12,7 @@ use kefu_presence::{Agent, Lease};
 use kefu_queue::Place;
 use kefu_session::{Session, SessionVerdict, Status, Updated, decide_open, decide_refresh};
 
+use crate::serve::note;
 use crate::{Desk, DeskError};
 
 /// What the visitor wants of a connect.
@@ -54,6 +55,8 @@ pub struct OwnedSession {
     pub view: SessionView,
     /// The visitor's messages not yet read.
     pub unread_count: u32,
+    /// A colleague's words, if it came by a transfer.
+    pub note: Option<String>,
 }
 
 /// What `chat.connected` carries.
@@ -331,10 +334,11 @@ impl Desk {
             }
             answer.has_more |= page.has_more;
             answer.unread.extend(page.items);
+            let note = note(&self.stores, session.id).await?;
             let unread_count = counts.get(&session.id).copied().unwrap_or(0);
             let view =
                 SessionView { session, agent: Some(info.clone()), place: None, agents_online };
-            answer.owned.push(OwnedSession { view, unread_count });
+            answer.owned.push(OwnedSession { view, unread_count, note });
         }
         cut(&mut answer, self.config.resume_page as usize);
         self.count_as_pushed(&answer.unread, Side::Agent);

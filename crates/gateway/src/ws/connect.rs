@@ -135,6 +135,9 @@ fn standing(caller: &Caller, answer: &ConnectAnswer) -> Standing {
 
 fn owned_object(owned: &kefu_desk::OwnedSession) -> SessionObject {
     let view = &owned.view;
-    session_object(&view.session, view.agent.as_ref(), view.place, view.agents_online)
-        .for_agent(&view.session, owned.unread_count)
+    session_object(&view.session, view.agent.as_ref(), view.place, view.agents_online).for_agent(
+        &view.session,
+        owned.unread_count,
+        owned.note.clone(),
+    )
 }
