@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use kefu_core::{AdminId, MsgId, Person, SessionId, StoreFault, UserId};
 use kefu_session::{Session, SessionStore};
 use tokio_util::sync::CancellationToken;
@@ -133,6 +135,17 @@ impl Delivery {
     }
 }
 
+/// Failures being recorded at once: they share commits, and take no more memory than this.
+const FAILING: usize = 256;
+
+/// What a message that came due needs.
+enum Next {
+    /// Nothing: it was pushed again, or needs no push any more.
+    Nothing,
+    /// Its last push went unanswered.
+    Fail,
+}
+
 /// Pushes again what was not acknowledged.
 struct Retrier {
     delivery: Delivery,
@@ -143,44 +156,67 @@ struct Retrier {
 
 impl Retrier {
     async fn run(self, mut clock: RetryClock, stop: CancellationToken) {
+        let mut failing = FuturesUnordered::new();
         loop {
             let due = tokio::select! {
                 () = stop.cancelled() => return,
-                due = clock.next() => due,
+                Some(reported) = failing.next(), if !failing.is_empty() => {
+                    self.held_up(reported);
+                    continue;
+                }
+                due = clock.next(), if failing.len() < FAILING => due,
             };
             let Some(due) = due else { return };
-            if let Err(fault) = self.retry(due).await {
-                // The store is away: the message keeps its place in the schedule.
+            match self.retry(due).await {
+                Ok(Next::Nothing) => {}
+                // Not awaited here: one commit each would make the others late.
+                Ok(Next::Fail) => failing.push(self.fail(due)),
+                Err(fault) => self.held_up(Err((due, fault))),
+            }
+        }
+    }
+
+    /// While the store is away a message keeps its place in the schedule; one that it cannot read would
+    /// come back for ever.
+    fn held_up(&self, outcome: Result<(), (Due, StoreFault)>) {
+        let Err((due, fault)) = outcome else { return };
+        match fault {
+            StoreFault::Unavailable { .. } | StoreFault::Indeterminate { .. } => {
                 tracing::warn!(msg_id = %due.msg_id, %fault, "push retry is held up");
                 self.delivery.track(due.msg_id, due.attempt);
+            }
+            StoreFault::Internal { .. } => {
+                tracing::error!(msg_id = %due.msg_id, %fault, "push retry is given up");
             }
         }
     }
 
     /// Reads the committed status first: what was delivered is never pushed again (2.5).
-    async fn retry(&self, due: Due) -> Result<(), StoreFault> {
-        let Some(message) = self.messages.find(due.msg_id).await? else { return Ok(()) };
-        if message.status.is_delivered() {
-            return Ok(());
-        }
-        let Some(session) = self.sessions.find(message.session_id).await? else { return Ok(()) };
+    async fn retry(&self, due: Due) -> Result<Next, StoreFault> {
+        let message = self.messages.find(due.msg_id).await?;
+        let Some(message) = message.filter(|message| !message.status.is_delivered()) else {
+            return Ok(Next::Nothing);
+        };
         if self.delivery.schedule.is_last(due.attempt) {
-            return self.fail(due.msg_id).await;
+            return Ok(Next::Fail);
         }
+        let Some(session) = self.sessions.find(message.session_id).await? else {
+            return Ok(Next::Nothing);
+        };
         let parties = Parties::from(&session);
         self.delivery.push_to_receiver(&Arc::new(message), &parties, due.attempt + 1).await;
-        Ok(())
+        Ok(Next::Nothing)
     }
 
-    async fn fail(&self, msg_id: MsgId) -> Result<(), StoreFault> {
+    async fn fail(&self, due: Due) -> Result<(), (Due, StoreFault)> {
         let request = ReceiptRequest {
             by: Reported::BySystem,
-            msg_id,
+            msg_id: due.msg_id,
             receipt: Receipt::Failed,
             cumulative: false,
         };
         match self.receipts.report(request).await {
-            Err(crate::ReceiptError::Submit(crate::SubmitError::Store(fault))) => Err(fault),
+            Err(crate::ReceiptError::Submit(crate::SubmitError::Store(fault))) => Err((due, fault)),
             // Refused: the message is gone. Overloaded or stopped: it stays `pending`.
             Ok(()) | Err(_) => Ok(()),
         }

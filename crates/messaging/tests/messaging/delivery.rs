@@ -172,6 +172,23 @@ async fn without_an_ack_pushes_come_at_0_1_3_7_and_failed_at_11() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn messages_that_fail_together_share_their_commits() {
+    let scene = Scene::start().await;
+    let mut ids = Vec::new();
+    for n in 0..100 {
+        let message = scene.say(&format!("k{n}")).await;
+        scene.deliver(&message).await;
+        ids.push(message.msg_id);
+    }
+    pass(30.0).await;
+    for id in ids {
+        assert_eq!(scene.status(id).await, MessageStatus::Failed);
+    }
+    assert_eq!(scene.peer_acks().len(), 100, "M3: one each");
+    assert!(scene.flaky.writes() < 20, "M3: in groups: {}", scene.flaky.writes());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_ack_after_the_second_push_ends_the_pushes() {
     let scene = Scene::start().await;
     let message = scene.say("k").await;
