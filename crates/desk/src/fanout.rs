@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kefu_assignment::{Drain, Origin};
-use kefu_core::{AdminId, ConnId, MsgId, PageLimit, Person, SessionId, UserId};
+use kefu_core::{AdminId, ConnId, ErrorCode, MsgId, PageLimit, Person, SessionId, UserId};
 use kefu_events::{Envelope, Event, Handler, HandlerError};
 use kefu_messaging::{Delivery, Fresh, Parties, Push, RemovalReason};
 use kefu_session::Session;
@@ -205,7 +205,16 @@ impl Handler for Fanout {
     }
 
     async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
-        self.tell(envelope).await.map_err(|error| HandlerError { reason: error.to_string() })
+        match self.tell(envelope).await {
+            Ok(()) => Ok(()),
+            // The same again would fail again and hold up everybody behind it. What is stored is not
+            // lost: connecting reads it, and healing finds what it can (M4, M5).
+            Err(error) if error.code() == ErrorCode::Internal => {
+                tracing::error!(event_id = %envelope.id, %error, "event cannot be told");
+                Ok(())
+            }
+            Err(error) => Err(HandlerError { reason: error.to_string() }),
+        }
     }
 }
 

@@ -51,7 +51,12 @@ impl<S: ?Sized> Flaky<S> {
 
     /// Fails every call, reads included, until [`Self::mend`] (N5).
     pub fn cut(&self) {
-        self.plan().outage = Some(StoreFault::unavailable("cut by test"));
+        self.cut_with(StoreFault::unavailable("cut by test"));
+    }
+
+    /// Fails every call, reads included, with `fault` until [`Self::mend`].
+    pub fn cut_with(&self, fault: StoreFault) {
+        self.plan().outage = Some(fault);
     }
 
     /// Ends [`Self::cut`].

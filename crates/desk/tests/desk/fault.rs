@@ -68,6 +68,23 @@ async fn while_the_store_is_away_nothing_is_acked_and_it_heals_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_that_can_never_be_told_holds_up_nobody() {
+    let (scene, flaky) = flaky_sessions();
+    scene.agent("a1", 10, 1).await;
+    let session = scene.consult("u1", 1).await.session_id.expect("open");
+    scene.consult("u2", 2).await;
+    pass(1.0).await;
+    scene.people.log().clear();
+    flaky.cut_with(kefu_core::StoreFault::internal("a row nobody can read"));
+    let online = scene.desk.agent_online(&agent("a1"), 2, NOWHERE, &trace()).await;
+    online.expect("assignment goes on");
+    idle().await;
+    scene.say(&visitor("u1"), 1, session, "k").await;
+    pass(1.0).await;
+    assert!(scene.kinds(10).contains(&"message"), "others are told: {:?}", scene.kinds(10));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_be_told_now_is_told_later_and_in_order() {
     let (scene, flaky) = flaky_sessions();
     let session = scene.talking().await;
