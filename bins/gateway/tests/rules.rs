@@ -174,3 +174,21 @@ async fn an_agent_who_lost_a_session_gets_nothing_more_of_it() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn typing_keeps_its_order() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut agent, _) = Client::agent(&server, "agent", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    agent.expect("chat.session.new").await?;
+    for n in 0..200 {
+        let typing = json!({"sessionId": session, "isTyping": n % 2 == 0});
+        user.send("chat.typing", typing).await?;
+    }
+    for n in 0..200 {
+        let typing = agent.expect("chat.typing").await?;
+        ensure!(typing["isTyping"] == (n % 2 == 0), "M6: the {n}th mark: {typing}");
+    }
+    Ok(())
+}

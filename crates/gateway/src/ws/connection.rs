@@ -95,7 +95,9 @@ impl Connection {
             let flow = tokio::select! {
                 biased;
                 next = outbound.next(CHUNK) => match next {
-                    Next::Frames(frames) => self.write(frames).await,
+                    Next::Frames(frames) => {
+                        self.write(frames.into_iter().map(Message::Text)).await
+                    }
                     Next::Close(code) => self.close(code).await,
                 },
                 Some(answer) = self.answers.next(), if !self.answers.is_empty() => {
@@ -121,13 +123,13 @@ impl Connection {
 
     /// Lets go only after all work is done: a connect still under way must not take a lease that
     /// nobody gives back.
-    async fn leave(mut self) {
+    async fn leave(&mut self) {
         while self.answers.next().await.is_some() {}
         let Some(caller) = self.caller.take() else { return };
         self.gateway.registry.remove(&caller.person(), self.id);
-        let (desk, id, trace) =
-            (Arc::clone(&self.gateway.desk), self.id, self.gateway.next_trace());
-        desk.disconnect(&caller, id, &trace).await;
+        let trace = self.gateway.next_trace();
+        // Boxed: an idle connection would otherwise keep room for it all its life (T6).
+        Box::pin(self.gateway.desk.disconnect(&caller, self.id, &trace)).await;
     }
 
     /// Under pressure the socket is not read: TCP tells the client to slow down (M6).
@@ -242,21 +244,17 @@ impl Connection {
                     .answer(call.error(ErrorCode::TokenExpired, message, None), Note::None);
                 Flow::On
             }
-            Some(Due::Ping) => {
-                let ping = Message::Ping(axum::body::Bytes::new());
-                let sent = timeout(self.gateway.config.presence_ttl, self.socket.send(ping)).await;
-                if matches!(sent, Ok(Ok(()))) { Flow::On } else { Flow::End }
-            }
+            Some(Due::Ping) => self.write([Message::Ping(axum::body::Bytes::new())]).await,
         }
     }
 
     /// Writes everything that one wake-up found, then flushes once.
-    async fn write(&mut self, frames: Vec<Utf8Bytes>) -> Flow {
+    async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Flow {
         let outbound = Arc::clone(&self.outbound);
         let socket = &mut self.socket;
         let write = async {
-            for frame in frames {
-                socket.feed(Message::Text(frame)).await?;
+            for message in messages {
+                socket.feed(message).await?;
             }
             socket.flush().await
         };
@@ -320,5 +318,16 @@ impl Connection {
                 }
             }
         }));
+    }
+}
+
+#[cfg(test)]
+mod size_probe {
+    use super::*;
+    fn of3<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize { size_of::<F>() }
+    fn of1<'a, F>(_: impl FnOnce(&'a mut Connection) -> F) -> usize { size_of::<F>() }
+    #[test]
+    fn size_probe() {
+        eprintln!("Connection {} serve {} run {} leave {}", size_of::<Connection>(), of3(Connection::serve), of1(Connection::run), of1(Connection::leave));
     }
 }

@@ -32,8 +32,10 @@ pub(super) trait Overlap {
 impl Overlap for ClientFrame {
     fn may_overlap(&self) -> bool {
         match self {
-            Self::Send(_) | Self::Ack(_) | Self::Ping(_) | Self::Typing(_) => true,
-            Self::Connect(_)
+            Self::Send(_) | Self::Ack(_) | Self::Ping(_) => true,
+            // Side by side, "types" and "types no more" could change places.
+            Self::Typing(_)
+            | Self::Connect(_)
             | Self::End(_)
             | Self::Rate(_)
             | Self::AgentOnline(_)
