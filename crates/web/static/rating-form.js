@@ -18,7 +18,7 @@ export class RatingForm {
     el("label", { className: "field" }, t("rateComment"), this.#comment),
     el("button", { type: "submit", "data-testid": "rate-submit" }, t("rateSubmit")),
   );
-  element = el("details", { className: "rating", "data-testid": "rate" }, el("summary", { "data-testid": "rate-open" }, t("rate")), this.#form, this.#rated);
+  element = el("details", { className: "rating", "data-testid": "rate" }, el("summary", { "data-testid": "rate-open" }, t("rate")), this.#rated, this.#form);
 
   /** @param {(rating: number, comment: string) => void} submit */
   constructor(submit) {
@@ -39,6 +39,8 @@ export class RatingForm {
       this.element.open = false;
     }
     const rating = session?.rating ?? null;
+    // Once, so that a second choice (a later rating replaces the earlier, S3) is not undone by the next redraw.
+    if (rating !== null && String(rating) !== this.#rated.dataset.rating) this.#choices[rating - 1].checked = true;
     this.#rated.hidden = rating === null;
     this.#rated.dataset.rating = String(rating ?? "");
     this.#rated.textContent = rating === null ? "" : t("rated", { rating });

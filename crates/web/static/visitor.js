@@ -104,7 +104,7 @@ export class KefuVisitor extends HTMLElement {
     this.#welcome.hidden = session !== null || (this.#client !== null && this.#client.state === "connecting" && !this.#starting);
     this.#start.disabled = this.#restart.disabled = this.#starting;
     this.#start.textContent = this.#starting ? t("starting") : t("start");
-    this.#agentName.hidden = !agentInfo;
+    this.#agentName.hidden = !agentInfo || status === "ended";
     this.#agentName.textContent = agentInfo ? t("talkingTo", { name: agentInfo.name }) : "";
     this.#waiting.hidden = !waiting || offline;
     this.#waiting.textContent = session?.position ? t("waiting", { position: session.position, total: session.total ?? session.position }) : t("waitingSoon");

@@ -477,6 +477,23 @@ test("waiting, requeued, offline, assigned, ended: the state follows the frames 
   client.close();
 });
 
+test("receipts that were missed while away are read from history", async () => {
+  const client = await chatting();
+  socket().say("chat.message.new", text(1));
+  client.send({ content: "own" });
+  const sent = socket().last("chat.message.send");
+  socket().say("chat.message.server_ack", { clientMsgId: sent.payload.clientMsgId, msgId: "m2", seq: 2, status: "pending" }, sent.ref);
+  assert.equal(client.current.messages[1].state, "stored");
+
+  await cutAndReopen();
+  socket().reply("chat.connected", { sessionId: "s1", session: active(2), unread: [], hasMore: false }, "chat.connect");
+  const asked = socket().last("chat.history");
+  assert.deepEqual(asked.payload, { sessionId: "s1", limit: 50, afterSeq: 1 });
+  socket().say("chat.history", { sessionId: "s1", messages: [text(2, "user", { status: "read" })], hasMore: false }, asked.ref);
+  assert.equal(client.current.messages[1].state, "read");
+  client.close();
+});
+
 test("a push of what the count of a new session covers is not counted twice", async () => {
   const client = await open({ token: token("a1", "agent") });
   socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");

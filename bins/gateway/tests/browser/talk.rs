@@ -138,7 +138,7 @@ async fn end_and_rate(visitor: &Page, agent: &Page) -> Result<()> {
     visitor.click("rate-submit").await?;
     visitor.until(r#"shown("rated") && $("rated").dataset.rating === "5""#).await?;
     reload(visitor, VISITOR).await?;
-    visitor.until(r#"shown("ended") && $("rated").dataset.rating === "5""#).await?;
+    visitor.until(r#"shown("ended") && shown("rated") && $("rate-5").checked"#).await?;
     agent.click("dismiss").await?;
     agent.until(r#"!$("session") && !shown("visitor")"#).await
 }
