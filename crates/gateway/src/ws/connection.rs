@@ -320,14 +320,3 @@ impl Connection {
         }));
     }
 }
-
-#[cfg(test)]
-mod size_probe {
-    use super::*;
-    fn of3<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize { size_of::<F>() }
-    fn of1<'a, F>(_: impl FnOnce(&'a mut Connection) -> F) -> usize { size_of::<F>() }
-    #[test]
-    fn size_probe() {
-        eprintln!("Connection {} serve {} run {} leave {}", size_of::<Connection>(), of3(Connection::serve), of1(Connection::run), of1(Connection::leave));
-    }
-}
