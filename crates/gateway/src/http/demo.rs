@@ -20,6 +20,8 @@ use crate::http::error::HttpError;
 use crate::http::origin::{requested_host, same_origin};
 
 const TTL: Duration = Duration::from_secs(24 * 60 * 60);
+const BODY: &str =
+    r#"body must be {"role": "user", "agent" or "supervisor", "name"?: 1 to 128 characters}"#;
 
 /// `POST /demo/token`.
 pub(crate) async fn token(
@@ -34,8 +36,8 @@ pub(crate) async fn token(
         return Err(HttpError::forbidden("demo tokens are for this machine's own pages"));
     }
     let body = body.map_err(|_| HttpError::new(ErrorCode::PayloadTooLarge, "body is too large"))?;
-    let request: DemoTokenRequest = serde_json::from_slice(&body)
-        .map_err(|_| HttpError::bad_request("body must be {\"role\": …, \"name\"?: …}"))?;
+    let request: DemoTokenRequest =
+        serde_json::from_slice(&body).map_err(|_| HttpError::bad_request(BODY))?;
     let claims = Claims {
         sub: fresh_sub(request.role),
         role: request.role,
