@@ -192,3 +192,33 @@ async fn typing_keeps_its_order() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orderly_end_answers_what_it_stored() -> Result<()> {
+    let folder = tempfile::TempDir::new()?;
+    let builder = ServerBuilder::default()
+        .set("KEFU__LIMITS__MESSAGE_BURST", 100_000)
+        .set("KEFU__LIMITS__MESSAGES_PER_SECOND", 100_000);
+    let server = builder.clone().start_in(folder.path().join("data")).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    let end = tokio::spawn(server.terminate());
+    let mut sent = 0;
+    while user.send("chat.message.send", text(&session, &format!("k{sent}"), "x")).await.is_ok() {
+        sent += 1;
+        if sent == 3_000 {
+            break;
+        }
+    }
+    ensure!(user.gone().await?.code == Some(1012), "L3");
+    let (_, ended_well) = end.await??;
+    ensure!(ended_well, "L3: all within the grace");
+    let acks = user.inbox().filter(|frame| frame["event"] == "chat.message.server_ack");
+    let acked = acks.filter_map(|ack| ack["payload"]["seq"].as_i64()).max().unwrap_or_default();
+
+    let server = builder.start_in(folder.path().join("data")).await?;
+    let (_, connected) = Client::visitor(&server, "user").await?;
+    let stored = &connected["session"]["lastSeq"];
+    ensure!(*stored == acked, "L3: {stored} stored, {acked} answered, {sent} sent");
+    Ok(())
+}

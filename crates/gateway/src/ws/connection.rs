@@ -13,7 +13,7 @@ use futures_util::{SinkExt, StreamExt};
 use kefu_core::limit::SERVER_PING;
 use kefu_core::{Caller, ConnId, ErrorCode, SessionId};
 use kefu_protocol::{CloseCode, ErrorFrame, Inbound, Ref, ServerFrame};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::{Answer, Call};
 use super::frames::Overlap as _;
@@ -28,6 +28,8 @@ const PIPELINE: usize = 64;
 const CHUNK: usize = 64 * 1_024;
 /// Malformed frames per minute before the connection is closed (`protocol.md`).
 const MALFORMED_PER_MINUTE: u32 = 20;
+/// How long work under way, and writing its answers, may take when the process ends.
+const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// How long the peer is given to take a close frame.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -98,6 +100,7 @@ impl Connection {
                     Next::Frames(frames) => {
                         self.write(frames.into_iter().map(Message::Text)).await
                     }
+                    Next::Close(CloseCode::Restart) => self.finish().await,
                     Next::Close(code) => self.close(code).await,
                 },
                 Some(answer) = self.answers.next(), if !self.answers.is_empty() => {
@@ -265,6 +268,22 @@ impl Connection {
             () = outbound.doomed() => false,
         };
         if written { Flow::On } else { self.close(CloseCode::SlowConsumer).await }
+    }
+
+    /// Ends for a restart: what was begun is answered first, and nothing more is read (L3).
+    async fn finish(&mut self) -> Flow {
+        let deadline = Instant::now() + FINISH_WITHIN;
+        while let Ok(Some(answer)) = timeout_at(deadline, self.answers.next()).await {
+            self.settle(answer);
+        }
+        let outbound = Arc::clone(&self.outbound);
+        while let Next::Frames(frames) = outbound.next(CHUNK).await {
+            let write = self.write(frames.into_iter().map(Message::Text));
+            if timeout_at(deadline, write).await != Ok(Flow::On) {
+                return Flow::End;
+            }
+        }
+        self.close(CloseCode::Restart).await
     }
 
     /// Says why, then waits a moment for the peer to take it: dropping a socket with unread data
