@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kefu_core::limit::DRAIN_HEADS;
-use kefu_core::{Clock, IdSource, NodeName, StoreFault, TraceId};
-use kefu_events::{Bus, EventContext};
+use kefu_core::{StoreFault, TraceId};
+use kefu_events::EventSource;
 use kefu_presence::AgentDirectory;
 use kefu_queue::WaitingLine;
 use tokio::sync::Mutex;
@@ -22,10 +22,7 @@ pub struct Drain {
     line: Arc<dyn WaitingLine>,
     agents: Arc<dyn AgentDirectory>,
     store: Arc<dyn AssignmentStore>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
-    bus: Bus,
-    node: NodeName,
+    source: EventSource,
     trace: TraceId,
     /// Held by the one who passes; a flag is left by those who find it taken.
     gate: Mutex<()>,
@@ -35,20 +32,16 @@ pub struct Drain {
 impl Drain {
     /// A drain over the given ports. `trace` ties its decisions together in logs and events.
     #[must_use]
-    #[expect(clippy::too_many_arguments, reason = "a service is built from its ports, once")]
     pub fn new(
         line: Arc<dyn WaitingLine>,
         agents: Arc<dyn AgentDirectory>,
         store: Arc<dyn AssignmentStore>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
-        bus: Bus,
-        node: NodeName,
+        source: EventSource,
         trace: TraceId,
     ) -> Self {
         let gate = Mutex::new(());
         let again = AtomicBool::new(false);
-        Self { line, agents, store, clock, ids, bus, node, trace, gate, again }
+        Self { line, agents, store, source, trace, gate, again }
     }
 
     /// Makes sure that a pass starts after this call began. Returns how many sessions this caller
@@ -98,23 +91,19 @@ impl Drain {
     }
 
     async fn commit(&self, pairs: &[Pair]) -> Result<usize, StoreFault> {
-        let context = EventContext {
-            now: self.clock.now(),
-            source: self.node.clone(),
-            trace_id: self.trace.clone(),
-        };
+        let context = self.source.context(self.trace.clone());
         let verdict = self
             .store
             .transact(
                 &scope_of(pairs),
                 &|snapshot, ids| decide_pass(snapshot, pairs, &context, ids),
-                self.ids.as_ref(),
+                self.source.ids(),
             )
             .await
-            .inspect_err(|fault| self.bus.recover(fault))?;
+            .inspect_err(|fault| self.source.recover(fault))?;
         let Verdict::Apply(Change { sessions, events, .. }) = verdict else { return Ok(0) };
         metrics::counter!("kefu_assigned_total").increment(sessions.len() as u64);
-        self.bus.publish(events);
+        self.source.publish(events);
         Ok(sessions.len())
     }
 }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use kefu_core::{
-    AdminId, AgentInfo, Caller, Clock, ConnId, ErrorCode, IdSource, NodeName, SessionId,
-    StoreFault, Timestamp, TraceId,
+    AdminId, AgentInfo, Caller, ConnId, ErrorCode, SessionId, StoreFault, Timestamp, TraceId,
 };
-use kefu_events::{Bus, EventContext};
+use kefu_events::EventSource;
 use kefu_presence::{Agent, AgentDirectory};
 use kefu_session::{Access, Refusal, Session, SessionStore, role_allows};
 
@@ -54,28 +53,21 @@ pub struct Assignments {
     store: Arc<dyn AssignmentStore>,
     agents: Arc<dyn AgentDirectory>,
     sessions: Arc<dyn SessionStore>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
-    bus: Bus,
-    node: NodeName,
+    source: EventSource,
     max_sessions: u32,
 }
 
 impl Assignments {
     /// `max_sessions` is the largest cap an agent may choose (CC-03, Z1).
     #[must_use]
-    #[expect(clippy::too_many_arguments, reason = "a service is built from its ports, once")]
     pub fn new(
         store: Arc<dyn AssignmentStore>,
         agents: Arc<dyn AgentDirectory>,
         sessions: Arc<dyn SessionStore>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
-        bus: Bus,
-        node: NodeName,
+        source: EventSource,
         max_sessions: u32,
     ) -> Self {
-        Self { store, agents, sessions, clock, ids, bus, node, max_sessions }
+        Self { store, agents, sessions, source, max_sessions }
     }
 
     /// Takes a waiting session (Z6). Returns it in the claimant's hands.
@@ -91,7 +83,7 @@ impl Assignments {
         trace: TraceId,
     ) -> Result<Session, AssignmentError> {
         let Caller::Agent(info) = caller else { return Err(Refusal::Forbidden.into()) };
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let scope = Scope::new([info.admin_id.clone()], [session]);
         let change = self
             .apply(
@@ -118,7 +110,7 @@ impl Assignments {
         trace: TraceId,
     ) -> Result<(), AssignmentError> {
         role_allows(caller, Access::Transfer)?;
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         for _ in 0..STARTS {
             let owner = self.owner_of(session).await?;
             let scope = Scope::new(owner.iter().cloned().chain([target.clone()]), [session]);
@@ -153,7 +145,7 @@ impl Assignments {
         origin: Origin,
         trace: TraceId,
     ) -> Result<Session, AssignmentError> {
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         for _ in 0..STARTS {
             let owner = self.owner_of(session).await?;
             let scope = Scope::new(owner.clone(), [session]);
@@ -190,7 +182,7 @@ impl Assignments {
         if !(1..=self.max_sessions).contains(&max_sessions) {
             return Err(Refusal::BadRequest("maxSessions is out of range").into());
         }
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let scope = Scope::new([info.admin_id.clone()], []);
         self.apply(
             &scope,
@@ -213,7 +205,7 @@ impl Assignments {
         trace: TraceId,
     ) -> Result<Agent, AssignmentError> {
         let Caller::Agent(info) = caller else { return Err(Refusal::Forbidden.into()) };
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         for _ in 0..STARTS {
             let scope = self.scope_of_agent(&info.admin_id, requeue).await?;
             let decision = self
@@ -239,7 +231,7 @@ impl Assignments {
         info: &AgentInfo,
         trace: TraceId,
     ) -> Result<Agent, AssignmentError> {
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let scope = Scope::new([info.admin_id.clone()], []);
         self.apply(
             &scope,
@@ -255,7 +247,7 @@ impl Assignments {
     /// # Errors
     /// [`AssignmentError::Store`]; the sweeper repeats it.
     pub async fn vanished(&self, admin: &AdminId, trace: TraceId) -> Result<(), AssignmentError> {
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let scope = Scope::new([admin.clone()], []);
         self.apply(
             &scope,
@@ -272,7 +264,7 @@ impl Assignments {
     /// # Errors
     /// [`AssignmentError::Store`]; repeating it only prolongs the grace.
     pub async fn restart_grace(&self, trace: TraceId) -> Result<(), AssignmentError> {
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let mut agents = self.agents.list_live().await?;
         agents.extend(self.agents.list_gone(Timestamp(i64::MAX)).await?);
         for agent in agents {
@@ -317,7 +309,7 @@ impl Assignments {
         gone_before: Timestamp,
         trace: TraceId,
     ) -> Result<(), AssignmentError> {
-        let context = self.context(trace);
+        let context = self.source.context(trace);
         let scope = self.scope_of_agent(admin, true).await?;
         self.attempt(
             &scope,
@@ -366,20 +358,16 @@ impl Assignments {
         decide: AssignmentDecision<'_>,
         origin: Origin,
     ) -> Result<Option<Change>, AssignmentError> {
-        let verdict = self.store.transact(scope, decide, self.ids.as_ref()).await;
-        match verdict.inspect_err(|fault| self.bus.recover(fault))? {
+        let verdict = self.store.transact(scope, decide, self.source.ids()).await;
+        match verdict.inspect_err(|fault| self.source.recover(fault))? {
             Verdict::Apply(change) => {
                 let origin = Arc::new(origin);
                 let events = change.events.iter().cloned();
-                self.bus.publish(events.map(|event| event.with_attachment(Arc::clone(&origin))));
+                self.source.publish(events.map(|event| event.with_attachment(Arc::clone(&origin))));
                 Ok(Some(change))
             }
             Verdict::Refuse(refusal) => Err(refusal.into()),
             Verdict::Stale => Ok(None),
         }
-    }
-
-    fn context(&self, trace_id: TraceId) -> EventContext {
-        EventContext { now: self.clock.now(), source: self.node.clone(), trace_id }
     }
 }

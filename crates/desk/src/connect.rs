@@ -6,7 +6,6 @@ use kefu_core::{
     AgentInfo, Caller, ConnId, IdSource, Page, PageLimit, Person, Seq, SessionId, StoreFault,
     TraceId, UserInfo,
 };
-use kefu_events::EventContext;
 use kefu_messaging::{Message, Side, Window};
 use kefu_presence::{Agent, Lease};
 use kefu_queue::Place;
@@ -185,7 +184,7 @@ impl Desk {
     }
 
     fn lease(&self, conn: ConnId) -> Lease {
-        Lease { node: self.node.clone(), conn }
+        Lease { node: self.source.node().clone(), conn }
     }
 
     async fn answer_connect(
@@ -254,7 +253,7 @@ impl Desk {
             return Ok(Some(open));
         }
         let decide = |row: &Session, _: &dyn IdSource| decide_refresh(row, user, ageing);
-        match sessions.update(open.id, &decide, self.ids.as_ref()).await? {
+        match sessions.update(open.id, &decide, self.source.ids()).await? {
             Updated::Written(session, _) | Updated::Kept(session) if session.is_open() => {
                 Ok(Some(session))
             }
@@ -273,11 +272,7 @@ impl Desk {
     ) -> Result<Session, StoreFault> {
         let lock = &self.coordination.assign_lock;
         let token = lock.try_acquire(&user.user_id, self.config.assign_lock).await.ok().flatten();
-        let context = EventContext {
-            now: self.clock.now(),
-            source: self.node.clone(),
-            trace_id: trace.clone(),
-        };
+        let context = self.source.context(trace.clone());
         let ageing = self.config.ageing_per_minute;
         let opened = self
             .stores
@@ -285,7 +280,7 @@ impl Desk {
             .open(
                 &user.user_id,
                 &|open, ids| decide_open(open, user, source, ageing, &context, ids),
-                self.ids.as_ref(),
+                self.source.ids(),
             )
             .await;
         if let Some(token) = token
@@ -293,8 +288,8 @@ impl Desk {
         {
             tracing::debug!(%fault, "assign lock left to expire");
         }
-        let opened = opened.inspect_err(|fault| self.bus.recover(fault))?;
-        self.bus.publish(opened.events);
+        let opened = opened.inspect_err(|fault| self.source.recover(fault))?;
+        self.source.publish(opened.events);
         Ok(opened.session)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kefu_assignment::{Assignments, Drain};
 use kefu_core::{Clock, IdSource, NodeName, TraceId};
-use kefu_events::{Bus, BusBuilder, Handler, Interceptor, Lane};
+use kefu_events::{BusBuilder, EventSource, Handler, Interceptor, Lane};
 use kefu_messaging::{Delivery, Receipts, Sends};
 use kefu_upload::Uploads;
 use tokio_util::sync::CancellationToken;
@@ -55,10 +55,7 @@ pub struct Desk {
     pub(crate) delivery: Delivery,
     pub(crate) news: Arc<News>,
     pub(crate) typing: Typing,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) bus: Bus,
-    pub(crate) node: NodeName,
+    pub(crate) source: EventSource,
     pub(crate) config: DeskConfig,
 }
 
@@ -92,6 +89,7 @@ impl Desk {
             builder = builder.interceptor(interceptor);
         }
         let (bus, runner) = builder.build();
+        let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);
         let (delivery, receipts) = Delivery::start(
             Arc::clone(&stores.messages),
             Arc::clone(&stores.sessions),
@@ -103,10 +101,7 @@ impl Desk {
         );
         let sends = Sends::start(
             Arc::clone(&stores.messages),
-            Arc::clone(&clock),
-            Arc::clone(&ids),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             trace.clone(),
             config.batch,
             tracker,
@@ -116,20 +111,14 @@ impl Desk {
             Arc::clone(&stores.line),
             Arc::clone(&stores.agents),
             Arc::clone(&stores.assignments),
-            Arc::clone(&clock),
-            Arc::clone(&ids),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             trace.clone(),
         ));
         let assignments = Assignments::new(
             Arc::clone(&stores.assignments),
             Arc::clone(&stores.agents),
             Arc::clone(&stores.sessions),
-            Arc::clone(&clock),
-            Arc::clone(&ids),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             config.max_sessions,
         );
         let presence = &coordination.presence;
@@ -157,10 +146,7 @@ impl Desk {
             delivery,
             news,
             typing,
-            clock,
-            ids,
-            bus,
-            node,
+            source,
             config,
         })
     }
@@ -180,6 +166,6 @@ impl Desk {
     /// The clock this desk was built with.
     #[must_use]
     pub const fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        self.source.clock()
     }
 }

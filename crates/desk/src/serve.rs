@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kefu_assignment::Origin;
 use kefu_core::text::check_free_text;
 use kefu_core::{AdminId, Caller, SessionId, TraceId, limit};
-use kefu_events::EventContext;
 use kefu_messaging::{SessionOffer, Side};
 use kefu_session::{Rating, RatingRequest, Refusal, Session, Updated, decide_rating};
 
@@ -74,24 +73,20 @@ impl Desk {
         trace: &TraceId,
     ) -> Result<Rating, DeskError> {
         check_free_text(&request.comment, limit::MAX_RATING_CHARS)?;
-        let context = EventContext {
-            now: self.clock.now(),
-            source: self.node.clone(),
-            trace_id: trace.clone(),
-        };
+        let context = self.source.context(trace.clone());
         let updated = self
             .stores
             .sessions
             .update(
                 session,
                 &|session, ids| decide_rating(session, caller, request, &context, ids),
-                self.ids.as_ref(),
+                self.source.ids(),
             )
             .await
-            .inspect_err(|fault| self.bus.recover(fault))?;
+            .inspect_err(|fault| self.source.recover(fault))?;
         match updated {
             Updated::Written(session, events) => {
-                self.bus.publish(events);
+                self.source.publish(events);
                 Ok(session.rating.ok_or(Refusal::Conflict)?)
             }
             Updated::Kept(session) => Ok(session.rating.ok_or(Refusal::Conflict)?),

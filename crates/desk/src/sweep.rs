@@ -62,7 +62,7 @@ impl Desk {
             self.judge_liveness(trace).await?;
         }
         if !self.config.agent_grace.is_zero() {
-            let gone_before = self.clock.now().before(self.config.agent_grace);
+            let gone_before = self.source.clock().now().before(self.config.agent_grace);
             self.assignments.requeue_gone(gone_before, trace.clone()).await?;
         }
         Ok(())
@@ -70,7 +70,7 @@ impl Desk {
 
     /// Agents marked gone who hold a lease are there: a mark that came late, or was not taken back.
     async fn restate_gone(&self, trace: &TraceId) -> Result<(), DeskError> {
-        for agent in self.stores.agents.list_gone(self.clock.now()).await? {
+        for agent in self.stores.agents.list_gone(self.source.clock().now()).await? {
             self.restate_liveness(&agent.info, trace).await;
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Desk {
             if let Err(error) = self.uploads.sweep().await {
                 tracing::warn!(%error, "upload clean-up is held up");
             }
-            let keep = self.clock.now().before(OUTBOX_KEEP);
+            let keep = self.source.clock().now().before(OUTBOX_KEEP);
             if let Err(fault) = self.stores.outbox.trim(keep, TRIM).await {
                 tracing::warn!(%fault, "outbox trim is held up");
             }

@@ -4,7 +4,9 @@ mod bus;
 mod envelope;
 mod outbox;
 mod relay;
+mod source;
 
 pub use bus::{Bus, BusBuilder, BusRunner, Handler, HandlerError, Interceptor, Lane, Pass};
 pub use envelope::{Envelope, Event, EventContext, How, RequeueReason, SCHEMA_VERSION};
 pub use outbox::Outbox;
+pub use source::EventSource;

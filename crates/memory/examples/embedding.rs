@@ -14,7 +14,9 @@ use kefu_core::{
     SessionId, SnowflakeIds, SystemClock, TraceId, UserId, UserInfo, WorkerId,
 };
 use kefu_desk::{Coordination, Stores};
-use kefu_events::{Bus, BusBuilder, Envelope, Event, EventContext, Handler, HandlerError, Lane};
+use kefu_events::{
+    Bus, BusBuilder, Envelope, Event, EventContext, EventSource, Handler, HandlerError, Lane,
+};
 use kefu_memory::MemoryWorld;
 use kefu_messaging::{
     AppendRequest, AppendTarget, BatchConfig, Delivery, Draft, Fresh, Parties, Push, Pusher, Reach,
@@ -122,12 +124,10 @@ impl Office {
             stop,
         );
         runner.start(&[Arc::new(Deliver { delivery })], &stores.outbox, &clock, tracker, stop);
+        let source = EventSource::new(clock.clone(), ids.clone(), bus.clone(), node.clone());
         let sends = Sends::start(
             stores.messages.clone(),
-            clock.clone(),
-            ids.clone(),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             trace.clone(),
             batch,
             tracker,
@@ -137,20 +137,14 @@ impl Office {
             stores.assignments.clone(),
             stores.agents.clone(),
             stores.sessions.clone(),
-            clock.clone(),
-            ids.clone(),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             10,
         );
         let drain = Drain::new(
             stores.line.clone(),
             stores.agents.clone(),
             stores.assignments.clone(),
-            clock.clone(),
-            ids.clone(),
-            bus.clone(),
-            node.clone(),
+            source.clone(),
             trace.clone(),
         );
         Ok(Self {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use kefu_core::{Clock, ErrorCode, IdSource, NodeName, SessionId, StoreFault, TraceId};
-use kefu_events::{Bus, EventContext};
+use kefu_core::{ErrorCode, SessionId, StoreFault, TraceId};
+use kefu_events::EventSource;
 use kefu_session::Refusal;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,29 +48,22 @@ pub struct Sends {
 
 struct AppendFlush {
     store: Arc<dyn MessageStore>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn IdSource>,
-    bus: Bus,
-    node: NodeName,
+    source: EventSource,
     trace: TraceId,
 }
 
 impl Sends {
     /// Starts the writer on `tracker`; it finishes what is queued after `stop`.
     #[must_use]
-    #[expect(clippy::too_many_arguments, reason = "a service is built from its ports, once")]
     pub fn start(
         store: Arc<dyn MessageStore>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
-        bus: Bus,
-        node: NodeName,
+        source: EventSource,
         trace: TraceId,
         config: BatchConfig,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
-        let flush = Arc::new(AppendFlush { store, clock, ids, bus, node, trace });
+        let flush = Arc::new(AppendFlush { store, source, trace });
         Self { writer: Batcher::start(&flush, config, tracker, stop) }
     }
 
@@ -118,23 +111,19 @@ impl Flush for AppendFlush {
     type Answer = AppendOutcome;
 
     async fn flush(&self, batch: &[AppendRequest]) -> Result<Vec<AppendOutcome>, StoreFault> {
-        let context = EventContext {
-            now: self.clock.now(),
-            source: self.node.clone(),
-            trace_id: self.trace.clone(),
-        };
+        let context = self.source.context(self.trace.clone());
         let verdict = self
             .store
             .append(
                 batch,
                 &|snapshot, batch, ids| decide_append(snapshot, batch, &context, ids),
-                self.ids.as_ref(),
+                self.source.ids(),
             )
             .await
-            .inspect_err(|fault| self.bus.recover(fault))?;
+            .inspect_err(|fault| self.source.recover(fault))?;
         metrics::counter!("kefu_messages_stored_total").increment(verdict.messages.len() as u64);
         metrics::histogram!("kefu_append_batch").record(batch.len() as f64);
-        self.bus.publish(verdict.events);
+        self.source.publish(verdict.events);
         Ok(verdict.outcomes)
     }
 }

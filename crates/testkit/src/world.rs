@@ -11,7 +11,7 @@ use kefu_core::{
     SnowflakeIds, StoreFault, Timestamp, UserInfo, WorkerId,
 };
 use kefu_desk::Stores;
-use kefu_events::{Bus, Envelope, EventContext};
+use kefu_events::{Bus, Envelope, EventContext, EventSource};
 use kefu_messaging::{
     AppendOutcome, AppendRequest, AppendVerdict, Message, ReceiptRequest, ReceiptVerdict, Sender,
     Stored, Window, decide_append, decide_receipts,
@@ -60,24 +60,19 @@ impl World {
         let worker = WorkerId::default();
         let source = Arc::new(SnowflakeIds::new(Arc::clone(&time), worker, highest_stored));
         let ids: Arc<dyn IdSource> = Arc::clone(&source) as _;
+        let events = EventSource::new(time, ids, bus.clone(), node());
         let assignments = Assignments::new(
             Arc::clone(&stores.assignments),
             Arc::clone(&stores.agents),
             Arc::clone(&stores.sessions),
-            Arc::clone(&time),
-            Arc::clone(&ids),
-            bus.clone(),
-            node(),
+            events.clone(),
             MAX_SESSIONS_PER_AGENT,
         );
         let drain = Drain::new(
             Arc::clone(&stores.line),
             Arc::clone(&stores.agents),
             Arc::clone(&stores.assignments),
-            time,
-            ids,
-            bus.clone(),
-            node(),
+            events,
             trace(),
         );
         let (assignments, drain) = (Arc::new(assignments), Arc::new(drain));
@@ -92,6 +87,13 @@ impl World {
         let stores = harness.stores();
         let highest = stores.messages.highest_id().await.expect("readable");
         Self::with(stores, clock, highest, bus)
+    }
+
+    /// What further services of this world are built with.
+    #[must_use]
+    pub fn source(&self) -> EventSource {
+        let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
+        EventSource::new(clock, ids, self.bus.clone(), node())
     }
 
     /// Now, here, traced.

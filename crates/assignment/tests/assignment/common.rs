@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use kefu_assignment::{AssignmentError, AssignmentStore, Assignments};
-use kefu_core::{AdminId, Clock, ErrorCode, IdSource, ManualClock};
+use kefu_core::{AdminId, ErrorCode, ManualClock};
 use kefu_memory::MemoryWorld;
 use kefu_session::Session;
 use kefu_testkit::World;
-use kefu_testkit::build::node;
 
 pub(crate) fn world() -> World {
     World::new(MemoryWorld::new(Arc::new(ManualClock::default())).stores())
@@ -19,10 +18,7 @@ pub(crate) fn assignments_over(world: &World, store: Arc<dyn AssignmentStore>) -
         store,
         Arc::clone(&world.stores.agents),
         Arc::clone(&world.stores.sessions),
-        Arc::clone(&world.clock) as Arc<dyn Clock>,
-        Arc::clone(&world.ids) as Arc<dyn IdSource>,
-        world.bus.clone(),
-        node(),
+        world.source(),
         10,
     )
 }

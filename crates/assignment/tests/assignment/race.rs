@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use kefu_assignment::{
     AssignmentDecision, AssignmentError, AssignmentStore, DecisionRecord, Drain, Scope, Verdict,
 };
-use kefu_core::{AdminId, Clock, IdSource, SessionId, StoreFault};
+use kefu_core::{AdminId, IdSource, SessionId, StoreFault};
 use kefu_session::Refusal;
 use kefu_testkit::build::{
-    admin, agent_caller, agent_info, node, supervisor_caller, trace, user, user_caller,
+    admin, agent_caller, agent_info, supervisor_caller, trace, user, user_caller,
 };
 use kefu_testkit::check::Ledger;
 use kefu_testkit::{Gate, Slow, World, race, seeded};
@@ -184,10 +184,7 @@ fn drain_over(world: &World, store: Arc<dyn AssignmentStore>) -> Arc<Drain> {
         Arc::clone(&world.stores.line),
         Arc::clone(&world.stores.agents),
         store,
-        Arc::clone(&world.clock) as Arc<dyn Clock>,
-        Arc::clone(&world.ids) as Arc<dyn IdSource>,
-        world.bus.clone(),
-        node(),
+        world.source(),
         trace(),
     ))
 }
