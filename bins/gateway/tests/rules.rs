@@ -222,3 +222,32 @@ async fn an_orderly_end_answers_what_it_stored() -> Result<()> {
     ensure!(*stored == acked, "L3: {stored} stored, {acked} answered, {sent} sent");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connects_count_as_work_and_are_told_when_to_come_back() -> Result<()> {
+    let server = ServerBuilder::default()
+        .set("KEFU__LIMITS__IN_FLIGHT", 1)
+        .set("KEFU__LIMITS__CONNECTS_PER_MINUTE", 1_000_000)
+        .start()
+        .await?;
+    let connects = (0..30).map(|n| {
+        let connect = json!({"token": server.user(&format!("u{n}")), "source": "test"});
+        let server = &server;
+        async move {
+            let mut client = Client::open(server).await?;
+            let mut refusals = 0;
+            loop {
+                let answer = client.ask("chat.connect", connect.clone()).await?;
+                if answer["event"] == "chat.connected" {
+                    return Ok(refusals);
+                }
+                ensure!(answer["payload"]["code"] == "overloaded", "L1: {answer}");
+                ensure!(answer["payload"]["retryAfterMs"].as_u64() > Some(0), "L1: {answer}");
+                refusals += 1;
+            }
+        }
+    });
+    let refusals: Vec<u32> = futures_util::future::try_join_all(connects).await?;
+    ensure!(refusals.iter().sum::<u32>() > 0, "L1: one at a time, and the others are told");
+    Ok(())
+}

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::answer::{Answer, Call};
 use super::connection::Connection;
+use super::frames::overloaded;
 use crate::limits::RetryAfter;
 use crate::registry::{Note, Peer};
 use crate::state::Gateway;
@@ -25,6 +26,11 @@ impl Connection {
             self.outbound.answer(text, Note::None);
             return;
         }
+        // After a restart everybody comes at once: who is not let in now is told when to come (L1).
+        let Ok(permit) = Arc::clone(&self.gateway.budget).try_acquire_owned() else {
+            self.outbound.answer(call.not_admitted(&overloaded()), Note::None);
+            return;
+        };
         let verified = match self.gateway.auth.verify(connect.token.as_str()) {
             Ok(verified) => verified,
             Err(error) => {
@@ -56,6 +62,7 @@ impl Connection {
         let (gateway, id, frame) = (Arc::clone(&self.gateway), self.id, call.clone());
         self.work(
             async move {
+                let _permit = permit;
                 let answer = gateway.desk.connect(&caller, id, &request, &frame.trace).await;
                 answered(&gateway, &caller, answer, &frame)
             },

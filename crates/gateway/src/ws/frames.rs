@@ -216,7 +216,7 @@ fn caught_up(session: SessionId, window: Window, last: Option<Seq>, has_more: bo
     }
 }
 
-const fn overloaded() -> NotAdmitted {
+pub(super) const fn overloaded() -> NotAdmitted {
     NotAdmitted { code: ErrorCode::Overloaded, retry_after: RETRY_AFTER }
 }
 
