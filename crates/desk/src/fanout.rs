@@ -1,6 +1,5 @@
 //! Who is told what after a commit: the one place where events become pushes (A2).
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -11,6 +10,7 @@ use kefu_messaging::{Delivery, Fresh, Parties, Push, RemovalReason};
 use kefu_session::Session;
 
 use crate::news::News;
+use crate::owners::Owners;
 use crate::serve::offer;
 use crate::typing::Typing;
 use crate::{Connections, DeskError, Stores};
@@ -50,7 +50,7 @@ impl Fanout {
             }
             Event::SessionRequeued { session_id, user_id, from, reason, version } => {
                 self.owners().note(*session_id, *version, None);
-                self.typing.session_moved(*session_id);
+                self.typing.session_moved(*session_id, *version, None);
                 self.remove(from, *session_id, RemovalReason::Requeued).await;
                 let push = Push::Requeued { session_id: *session_id, reason: reason.as_str() };
                 self.push_user(user_id, &push, None).await;
@@ -84,7 +84,7 @@ impl Fanout {
         origin: Option<ConnId>,
     ) -> Result<(), DeskError> {
         if let Some(from) = from {
-            self.typing.session_moved(session);
+            self.typing.session_moved(session, version, Some(admin.clone()));
             let reason = RemovalReason::Transferred(admin.clone());
             self.remove(from, session, reason).await;
         }
@@ -218,40 +218,6 @@ impl Handler for Fanout {
     }
 }
 
-/// The newest known owner of each open session.
-///
-/// Two commits may be handed over in the other order; by the session's version an older message
-/// still goes to whoever owns the session now, never to an agent who lost it (A3).
-#[derive(Default)]
-struct Owners {
-    newest: HashMap<SessionId, (i64, Option<AdminId>)>,
-}
-
-impl Owners {
-    fn note(&mut self, session: SessionId, version: i64, owner: Option<&AdminId>) {
-        let entry = self.newest.entry(session).or_insert((0, None));
-        if entry.0 < version {
-            *entry = (version, owner.cloned());
-        }
-    }
-
-    fn owner(
-        &self,
-        session: SessionId,
-        version: i64,
-        at_commit: Option<AdminId>,
-    ) -> Option<AdminId> {
-        match self.newest.get(&session) {
-            Some((newer, owner)) if *newer > version => owner.clone(),
-            Some(_) | None => at_commit,
-        }
-    }
-
-    fn forget(&mut self, session: SessionId) {
-        self.newest.remove(&session);
-    }
-}
-
 /// Starts a pass on every event that can create work or capacity (Z3).
 pub(crate) struct DrainOnEvent {
     drain: Arc<Drain>,
@@ -285,23 +251,5 @@ impl Handler for DrainOnEvent {
             | Event::SessionRated { .. }
             | Event::MessageStored { .. } => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_handed_over_late_goes_to_the_newest_owner() {
-        let session = SessionId::new(1).expect("positive");
-        let (old, new) = (AdminId::new("a").ok(), AdminId::new("b").ok());
-        let mut owners = Owners::default();
-        owners.note(session, 2, old.as_ref());
-        assert_eq!(owners.owner(session, 3, old.clone()), old);
-        owners.note(session, 4, new.as_ref());
-        assert_eq!(owners.owner(session, 3, old.clone()), new, "A3");
-        owners.note(session, 2, old.as_ref());
-        assert_eq!(owners.owner(session, 3, old), new);
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod fanout;
 mod heal;
 mod news;
+mod owners;
 mod ports;
 mod read;
 mod serve;

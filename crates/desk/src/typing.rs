@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use kefu_core::limit::TYPING_TTL;
-use kefu_core::{Caller, ConnId, Person, SessionId};
+use kefu_core::{AdminId, Caller, ConnId, Person, SessionId};
 use kefu_messaging::{Message, Parties, Push, Side};
 use kefu_session::Session;
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use tokio_util::time::DelayQueue;
 use tokio_util::time::delay_queue::Key;
 
 use crate::Connections;
+use crate::owners::Owners;
 
 /// Room for reports; typing is the first thing to be dropped under pressure (L1).
 const QUEUE: usize = 1_024;
@@ -24,11 +25,21 @@ const QUEUE: usize = 1_024;
 type Mark = (SessionId, Side);
 
 enum Report {
-    Typing { mark: Mark, conn: ConnId, to: Option<Person>, is_typing: bool },
+    Typing(Typed),
     Sent(Mark),
     Closed(ConnId),
-    Moved(SessionId),
+    Moved { session: SessionId, version: i64, owner: Option<AdminId> },
     Ended(SessionId),
+}
+
+/// Somebody's report, with the session as it was when their right to it was checked.
+struct Typed {
+    mark: Mark,
+    conn: ConnId,
+    by: Person,
+    parties: Parties,
+    version: i64,
+    is_typing: bool,
 }
 
 /// Tells the typing task what happens.
@@ -48,6 +59,7 @@ impl Typing {
             connections: Arc::clone(connections),
             active: HashMap::new(),
             deadlines: DelayQueue::new(),
+            owners: Owners::default(),
         };
         tracker.spawn(marks.run(receiver, stop.clone()));
         Self { reports }
@@ -55,8 +67,14 @@ impl Typing {
 
     pub(crate) fn report(&self, caller: &Caller, conn: ConnId, session: &Session, is_typing: bool) {
         let side = if caller.user_id().is_some() { Side::User } else { Side::Agent };
-        let to = Parties::from(session).on(side.other());
-        self.say(Report::Typing { mark: (session.id, side), conn, to, is_typing });
+        self.say(Report::Typing(Typed {
+            mark: (session.id, side),
+            conn,
+            by: caller.person(),
+            parties: Parties::from(session),
+            version: session.version,
+            is_typing,
+        }));
     }
 
     pub(crate) fn message_sent(&self, message: &Message) {
@@ -68,8 +86,8 @@ impl Typing {
     }
 
     /// The session left its agent, who gets nothing more of it (A3).
-    pub(crate) fn session_moved(&self, session: SessionId) {
-        self.say(Report::Moved(session));
+    pub(crate) fn session_moved(&self, session: SessionId, version: i64, owner: Option<AdminId>) {
+        self.say(Report::Moved { session, version, owner });
     }
 
     pub(crate) fn session_ended(&self, session: SessionId) {
@@ -94,6 +112,8 @@ struct Marks {
     connections: Arc<dyn Connections>,
     active: HashMap<Mark, Active>,
     deadlines: DelayQueue<Mark>,
+    /// Of sessions that left an agent: a report may have been checked before that, and come after it.
+    owners: Owners,
 }
 
 impl Marks {
@@ -117,21 +137,32 @@ impl Marks {
 
     async fn take(&mut self, report: Report) {
         match report {
-            Report::Typing { mark, conn, to: Some(to), is_typing: true } => {
-                self.begin(mark, conn, to).await;
-            }
-            Report::Typing { mark, is_typing: false, .. } | Report::Sent(mark) => {
-                self.end(mark).await;
-            }
-            Report::Typing { to: None, is_typing: true, .. } => {}
+            Report::Typing(typed) => self.typed(typed).await,
+            Report::Sent(mark) => self.end(mark).await,
             Report::Closed(conn) => self.end_where(|_, active| active.conn == conn).await,
-            Report::Moved(session) => {
+            Report::Moved { session, version, owner } => {
+                self.owners.note(session, version, owner.as_ref());
                 self.drop_mark((session, Side::User));
                 self.end((session, Side::Agent)).await;
             }
             Report::Ended(session) => {
+                self.owners.forget(session);
                 self.end_where(|mark, _| mark.0 == session).await;
             }
+        }
+    }
+
+    async fn typed(&mut self, typed: Typed) {
+        let Typed { mark, conn, by, parties, version, is_typing } = typed;
+        let owner = self.owners.owner(mark.0, version, parties.owner.clone());
+        let parties = Parties { owner, ..parties };
+        // Who lost the session meanwhile neither types in it nor sees typing (A3).
+        if parties.on(mark.1) != Some(by) {
+            return;
+        }
+        match parties.on(mark.1.other()) {
+            Some(to) if is_typing => self.begin(mark, conn, to).await,
+            Some(_) | None => self.end(mark).await,
         }
     }
 
@@ -169,5 +200,63 @@ impl Marks {
     async fn relay(&self, mark: Mark, to: &Person, is_typing: bool) {
         let push = Push::Typing { session_id: mark.0, is_typing };
         self.connections.push(to, &push, None).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use kefu_core::UserId;
+    use kefu_messaging::{Pusher, Reach};
+
+    use super::*;
+    use crate::Position;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Person>>);
+
+    #[async_trait]
+    impl Pusher for Told {
+        async fn push(&self, to: &Person, _: &Push, _: Option<ConnId>) -> Reach {
+            self.0.lock().expect("no panic").push(to.clone());
+            Reach { connections: 1 }
+        }
+
+        async fn push_to_consoles(&self, _: &Push) {}
+    }
+
+    #[async_trait]
+    impl Connections for Told {
+        fn positions(&self) -> Vec<Position> {
+            Vec::new()
+        }
+
+        async fn push_one(&self, _: ConnId, _: &Push) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_checked_before_a_transfer_goes_to_the_new_owner() {
+        let told = Arc::new(Told::default());
+        let mut marks = Marks {
+            connections: Arc::clone(&told) as Arc<dyn Connections>,
+            active: HashMap::new(),
+            deadlines: DelayQueue::new(),
+            owners: Owners::default(),
+        };
+        let session = SessionId::new(7).expect("positive");
+        let agent = |id: &str| AdminId::new(id).expect("valid");
+        let user = UserId::new("u").expect("valid");
+        let typed = |side, by| {
+            let owner = Some(agent("a"));
+            let parties = Parties { session_id: session, user: user.clone(), owner };
+            let (mark, conn) = ((session, side), ConnId(1));
+            Report::Typing(Typed { mark, conn, by, parties, version: 4, is_typing: true })
+        };
+        marks.take(Report::Moved { session, version: 5, owner: Some(agent("b")) }).await;
+        marks.take(typed(Side::User, Person::User(user.clone()))).await;
+        marks.take(typed(Side::Agent, Person::Agent(agent("a")))).await;
+        assert_eq!(*told.0.lock().expect("no panic"), [Person::Agent(agent("b"))], "A3");
     }
 }
