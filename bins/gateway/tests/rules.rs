@@ -202,17 +202,19 @@ async fn an_orderly_end_answers_what_it_stored() -> Result<()> {
     let server = builder.clone().start_in(folder.path().join("data")).await?;
     let (mut user, connected) = Client::visitor(&server, "user").await?;
     let session = session_id(&connected);
-    let end = tokio::spawn(server.terminate());
-    let mut sent = 0;
-    while user.send("chat.message.send", text(&session, &format!("k{sent}"), "x")).await.is_ok() {
-        sent += 1;
-        if sent == 3_000 {
-            break;
+    let flood = async {
+        let mut sent = 0;
+        let key = |n| format!("k{n}");
+        while sent < 3_000
+            && user.send("chat.message.send", text(&session, &key(sent), "x")).await.is_ok()
+        {
+            sent += 1;
         }
-    }
-    ensure!(user.gone().await?.code == Some(1012), "L3");
-    let (_, ended_well) = end.await??;
-    ensure!(ended_well, "L3: all within the grace");
+        (sent, user.gone().await)
+    };
+    let (ended, (sent, gone)) = tokio::join!(server.terminate(), flood);
+    ensure!(gone?.code == Some(1012), "L3");
+    ensure!(ended?.1, "L3: all within the grace");
     let acks = user.inbox().filter(|frame| frame["event"] == "chat.message.server_ack");
     let acked = acks.filter_map(|ack| ack["payload"]["seq"].as_i64()).max().unwrap_or_default();
 
