@@ -93,13 +93,17 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    async fn start(head_within: Duration) -> io::Result<(SocketAddr, CancellationToken)> {
+    /// Where it listens, what ends it, and the task itself, which ends when dropped.
+    async fn start(
+        head_within: Duration,
+    ) -> io::Result<(SocketAddr, CancellationToken, JoinSet<()>)> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let router = Router::new().route("/", get(|| async { "here" }));
         let closing = CancellationToken::new();
-        tokio::spawn(serve(listener, router, head_within, closing.clone()));
-        Ok((address, closing))
+        let mut server = JoinSet::new();
+        server.spawn(serve(listener, router, head_within, closing.clone()));
+        Ok((address, closing, server))
     }
 
     /// Sends `bytes`, then reads until the server closes.
@@ -115,7 +119,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_stops_half_way_is_let_go() -> io::Result<()> {
-        let (address, _closing) = start(Duration::from_millis(200)).await?;
+        let (address, _closing, _server) = start(Duration::from_millis(200)).await?;
         until_closed(address, b"").await?;
         until_closed(address, b"GET / HTTP/1.1\r\nHost: a\r\n").await?;
         let answer = until_closed(address, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await?;
@@ -125,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_endless_head_is_refused() -> io::Result<()> {
-        let (address, _closing) = start(PATIENCE).await?;
+        let (address, _closing, _server) = start(PATIENCE).await?;
         let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(2 * HEAD_BYTES));
         let answer = until_closed(address, head.as_bytes()).await?;
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
@@ -134,7 +138,7 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_do_not_outlive_the_server() -> io::Result<()> {
-        let (address, closing) = start(PATIENCE).await?;
+        let (address, closing, _server) = start(PATIENCE).await?;
         let mut idle = TcpStream::connect(address).await?;
         idle.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await?;
         let mut answer = [0; 4];
