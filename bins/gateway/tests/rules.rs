@@ -2,7 +2,7 @@
 
 mod support;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use support::{Client, Server, ServerBuilder};
 
@@ -251,5 +251,141 @@ async fn connects_count_as_work_and_are_told_when_to_come_back() -> Result<()> {
     });
     let refusals: Vec<u32> = futures_util::future::try_join_all(connects).await?;
     ensure!(refusals.iter().sum::<u32>() > 0, "L1: one at a time, and the others are told");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unanswered_push_fails_and_a_late_receipt_still_counts() -> Result<()> {
+    let server =
+        ServerBuilder::default().set("KEFU__DELIVERY__RETRY_MS", "100,200,400").start().await?;
+    let (mut agent, _) = Client::agent(&server, "agent", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    agent.expect("chat.session.new").await?;
+    let sent = user.say(&session, "k", "anybody?").await?;
+    for attempt in 1..=4 {
+        let pushed = agent.expect("chat.message.new").await?;
+        ensure!(pushed["attempt"] == attempt && pushed["msgId"] == sent["msgId"], "M3: {pushed}");
+    }
+    let failed = user.expect("chat.message.peer_ack").await?;
+    ensure!(failed["status"] == "failed" && failed["msgId"] == sent["msgId"], "M3: {failed}");
+    let receipt = json!({"msgId": sent["msgId"], "status": "delivered"});
+    agent.send("chat.message.ack", receipt.clone()).await?;
+    let late = user.expect("chat.message.peer_ack").await?;
+    ensure!(late["status"] == "delivered", "M3: nothing is lost: {late}");
+    agent.send("chat.message.ack", json!({"msgId": sent["msgId"]})).await?;
+    ensure!(user.expect("chat.message.peer_ack").await?["status"] == "read");
+    agent.send("chat.message.ack", receipt).await?;
+    agent.expect_none("chat.message.new").await?;
+    user.expect_none("chat.message.peer_ack").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_who_goes_off_duty_with_requeue_gives_the_visitor_back() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut agent, _) = Client::agent(&server, "agent", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    agent.expect("chat.session.new").await?;
+    user.expect("chat.session.assigned").await?;
+    let status = agent.call("chat.agent.offline", json!({"requeue": true})).await?;
+    ensure!(status["status"] == "offline" && status["activeSessions"] == 0, "Z7: {status}");
+    ensure!(agent.expect("chat.session.removed").await?["reason"] == "requeued");
+    let requeued = user.expect("chat.session.requeued").await?;
+    ensure!(requeued["sessionId"] == session.as_str(), "{requeued}");
+    user.expect("chat.offline_notice").await?;
+    let refusal = agent.refused("chat.session.claim", json!({"sessionId": session})).await?;
+    ensure!(refusal["code"] == "agent_unavailable", "Z6: {refusal}");
+
+    let (mut full, _) = Client::agent(&server, "full", 1).await?;
+    full.expect("chat.session.new").await?;
+    let (mut second, waiting) = Client::visitor(&server, "second").await?;
+    let place = second.expect("chat.queue.position").await?;
+    ensure!(place["position"] == 1 && place["total"] == 1, "Q2: online but full: {place}");
+    let claim = json!({"sessionId": waiting["sessionId"]});
+    let refusal = full.refused("chat.session.claim", claim).await?;
+    ensure!(refusal["code"] == "agent_unavailable", "Z6: {refusal}");
+    full.call("chat.agent.offline", json!({})).await?;
+    second.expect("chat.offline_notice").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transfers_are_checked_state_first_and_then_the_target() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut owner, _) = Client::agent(&server, "owner", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    owner.expect("chat.session.new").await?;
+    let (mut boss, _) =
+        Client::connect(&server, json!({"token": server.supervisor("boss")})).await?;
+    let to = |target: &str| json!({"sessionId": session, "targetAdminId": target});
+    for (target, code) in [("owner", "bad_request"), ("nobody", "agent_unavailable")] {
+        let refusal = owner.refused("chat.session.transfer", to(target)).await?;
+        ensure!(refusal["code"] == code, "Z5: {refusal}");
+    }
+    let mut noted = to("nobody");
+    noted["note"] = "x".repeat(501).into();
+    let refusal = owner.refused("chat.session.transfer", noted).await?;
+    ensure!(refusal["code"] == "content_too_long", "A4: {refusal}");
+    owner.call("chat.agent.offline", json!({"requeue": true})).await?;
+    let refusal = boss.refused("chat.session.transfer", to("nobody")).await?;
+    ensure!(refusal["code"] == "conflict", "Z5: it waits: {refusal}");
+    user.call("chat.session.end", json!({"sessionId": session})).await?;
+    let refusal = boss.refused("chat.session.transfer", to("nobody")).await?;
+    ensure!(refusal["code"] == "session_closed", "Z5: {refusal}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rating_is_kept_with_its_comment_and_a_later_one_replaces_it() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    let rate = |rating: u8, content: &str| json!({"sessionId": session, "rating": rating, "content": content});
+    user.call("chat.session.rate", rate(2, "slow")).await?;
+    let ended = user.call("chat.session.end", json!({"sessionId": session})).await?;
+    ensure!(ended["endedBy"] == "user", "{ended}");
+    let rated = user.call("chat.session.rate", rate(5, "很好")).await?;
+    ensure!(rated["rating"] == 5 && rated["content"] == "很好", "S3: {rated}");
+    for (payload, code) in
+        [(rate(6, ""), "bad_request"), (rate(1, &"x".repeat(501)), "content_too_long")]
+    {
+        let refusal = user.refused("chat.session.rate", payload).await?;
+        ensure!(refusal["code"] == code, "A4: {refusal}");
+    }
+    let mut server = server.kill_and_restart().await?;
+    let resume = json!({"token": server.user("user"), "source": "test", "intent": "resume"});
+    let (_, connected) = Client::connect(&server, resume).await?;
+    ensure!(connected["sessionId"].is_null(), "S1: {connected}");
+    ensure!(connected["session"]["rating"] == 5, "S3: {connected}");
+    server.kill()?;
+    let store = kefu_sqlite::SqliteStore::open(&server.database(), Default::default()).await?;
+    let stored = store.stores().sessions.find(session.parse()?).await?;
+    let rating = stored.and_then(|session| session.rating).context("stored")?;
+    ensure!(rating.comment == "很好", "S3: {rating:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn positions_of_sessions_an_agent_does_not_own_count_for_nothing() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut owner, _) = Client::agent(&server, "owner", 5).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let session = session_id(&connected);
+    owner.expect("chat.session.new").await?;
+    user.say(&session, "k1", "private").await?;
+    let positions = json!({session.as_str(): 0, "7": 3});
+    let foreign = json!({"token": server.agent("colleague"), "lastSeqs": positions});
+    let (_, connected) = Client::connect(&server, foreign).await?;
+    ensure!(
+        connected["unread"] == json!([]) && connected["sessions"] == json!([]),
+        "A3: {connected}"
+    );
+    let own = json!({"token": server.agent("owner"), "lastSeqs": {session.as_str(): 1, "7": 3}});
+    let (_, connected) = Client::connect(&server, own).await?;
+    ensure!(connected["unread"] == json!([]) && connected["hasMore"] == false, "M4: {connected}");
+    ensure!(connected["sessions"][0]["unreadCount"] == 1, "not read yet: {connected}");
     Ok(())
 }
