@@ -1,12 +1,12 @@
 //! Accepts connections and speaks HTTP/1 on them, with an end to how long a peer may say nothing (L1).
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::serve::Listener;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -25,9 +25,12 @@ pub(crate) const HEAD_WITHIN: Duration = Duration::from_secs(75);
 /// Bytes of a request's head, and of what is read ahead of a body.
 const HEAD_BYTES: usize = 64 * 1_024;
 
+/// Before accepting is tried again. Nothing tells when a file descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
 /// Serves until `closing`, then waits for the requests under way; dropping it cuts them off.
 pub(crate) async fn serve(
-    mut listener: TcpListener,
+    listener: TcpListener,
     router: Router,
     head_within: Duration,
     closing: CancellationToken,
@@ -36,8 +39,7 @@ pub(crate) async fn serve(
     loop {
         tokio::select! {
             () = closing.cancelled() => break,
-            // axum's accept waits by itself while there are no file descriptors left.
-            (stream, peer) = Listener::accept(&mut listener) => {
+            (stream, peer) = accept(&listener) => {
                 connections.spawn(attend(stream, peer, router.clone(), head_within, closing.clone()));
             }
             Some(_) = connections.join_next() => {}
@@ -45,6 +47,22 @@ pub(crate) async fn serve(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+/// The next connection. Out of file descriptors it says so, and waits.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        let error = match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) => error,
+        };
+        // Its peer gave up before its turn came.
+        if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) {
+            continue;
+        }
+        tracing::warn!(%error, "no connection can be accepted for now");
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
 }
 
 /// One connection, to its end or to its upgrade.
