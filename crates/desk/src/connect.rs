@@ -263,31 +263,20 @@ impl Desk {
         }
     }
 
-    /// Opens under the lock of Z4, which only keeps ten tabs from queueing for one row.
+    /// Opens under the lock of Z4.
     async fn open_session(
         &self,
         user: &UserInfo,
         source: &str,
         trace: &TraceId,
     ) -> Result<Session, StoreFault> {
-        let lock = &self.coordination.assign_lock;
-        let token = lock.try_acquire(&user.user_id, self.config.assign_lock).await.ok().flatten();
         let context = self.source.context(trace.clone());
         let ageing = self.config.ageing_per_minute;
-        let opened = self
-            .stores
-            .sessions
-            .open(
-                &user.user_id,
-                &|open, ids| decide_open(open, user, source, ageing, &context, ids),
-                self.source.ids(),
-            )
-            .await;
-        if let Some(token) = token
-            && let Err(fault) = lock.release(&user.user_id, token).await
-        {
-            tracing::debug!(%fault, "assign lock left to expire");
-        }
+        let decide = |open: Option<&Session>, ids: &dyn IdSource| {
+            decide_open(open, user, source, ageing, &context, ids)
+        };
+        let open = self.stores.sessions.open(&user.user_id, &decide, self.source.ids());
+        let opened = self.under_assign_lock(&user.user_id, open).await;
         let opened = opened.inspect_err(|fault| self.source.recover(fault))?;
         self.source.publish(opened.events);
         Ok(opened.session)

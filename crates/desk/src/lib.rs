@@ -7,6 +7,7 @@ mod desk;
 mod error;
 mod fanout;
 mod heal;
+mod lock;
 mod news;
 mod owners;
 mod ports;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use kefu_assignment::Origin;
 use kefu_core::text::check_free_text;
-use kefu_core::{AdminId, Caller, SessionId, TraceId, limit};
+use kefu_core::{AdminId, Caller, Role, SessionId, TraceId, limit};
 use kefu_messaging::{SessionOffer, Side};
 use kefu_session::{Rating, RatingRequest, Refusal, Session, Updated, decide_rating};
 
 use crate::{Desk, DeskError, Stores};
 
 impl Desk {
-    /// Takes a waiting session (Z6).
+    /// Takes a waiting session (Z6), under the lock of Z4.
     ///
     /// # Errors
     /// As `Assignments::claim`.
@@ -22,7 +22,12 @@ impl Desk {
         origin: Origin,
         trace: &TraceId,
     ) -> Result<SessionOffer, DeskError> {
-        let claimed = self.assignments.claim(caller, session, origin, trace.clone()).await?;
+        if caller.role() != Role::Agent {
+            return Err(Refusal::Forbidden.into());
+        }
+        let user = self.find(session).await?.user.user_id;
+        let claim = self.assignments.claim(caller, session, origin, trace.clone());
+        let claimed = self.under_assign_lock(&user, claim).await?;
         offer(&self.stores, &claimed).await
     }
 

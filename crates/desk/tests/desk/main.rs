@@ -5,6 +5,7 @@
 mod common;
 mod connect;
 mod fault;
+mod lock;
 mod news;
 mod people;
 mod resume;
