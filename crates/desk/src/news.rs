@@ -1,8 +1,9 @@
 //! What waiting visitors and consoles hear about the line (Q2), coalesced over 250 ms.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
 use kefu_core::{Clock, IdSource, Person, SessionId, StoreFault};
@@ -11,10 +12,19 @@ use kefu_presence::PresenceStore;
 use kefu_queue::{Line, Outlook, Place, decide_notice};
 use kefu_session::{Session, SessionVerdict, Updated};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::{Connections, Stores};
+
+/// Rest after telling, as a multiple of what the telling took: a line of many thousands, where every
+/// arrival changes everybody's total, must leave the processor to those who chat.
+const REST: u32 = 4;
+/// However long the line is, its news are not older than this.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+/// Places told before other tasks get their turn.
+const BREATH: u32 = 256;
 
 /// The front of the line as consoles see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +53,8 @@ pub(crate) struct News {
 #[derive(Default)]
 struct Told {
     places: HashMap<SessionId, Place>,
+    /// Since the telling under way began: what it says of these may be too old already.
+    forgotten: HashSet<SessionId>,
     list: Option<(Arc<[QueueEntry]>, u32)>,
 }
 
@@ -77,7 +89,10 @@ impl News {
 
     /// What was said to this session no longer holds: say it anew (requeue, end).
     pub(crate) fn forget(&self, session: SessionId) {
-        self.told().places.remove(&session);
+        let mut told = self.told();
+        told.places.remove(&session);
+        told.forgotten.insert(session);
+        drop(told);
         self.touch();
     }
 
@@ -104,16 +119,22 @@ impl News {
                 () = stop.cancelled() => return,
                 () = self.wake.notified() => {}
             }
+            let begun = Instant::now();
             if let Err(fault) = self.tell().await {
                 tracing::warn!(%fault, "queue news are held up");
                 self.touch();
             }
             // Coalescing, not synchronisation: whatever changes meanwhile is told together (Q2).
-            tokio::time::sleep(QUEUE_COALESCE).await;
+            let rest = (begun.elapsed() * REST).clamp(QUEUE_COALESCE, LONGEST_REST);
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(rest) => {}
+            }
         }
     }
 
     async fn tell(&self) -> Result<(), StoreFault> {
+        self.told().forgotten.clear();
         self.tell_consoles().await?;
         // Somebody has room: the drain is about to serve the front, a place would be a false alarm.
         if !self.stores.agents.list_eligible(1).await?.is_empty() {
@@ -144,6 +165,9 @@ impl News {
     async fn tell_places(&self, line: &Line) {
         let mut places = HashMap::with_capacity(line.sessions.len());
         for (session, position) in line.sessions.iter().zip(1..) {
+            if position % BREATH == 0 {
+                tokio::task::yield_now().await;
+            }
             let place = Place { position, total: line.total };
             let known = self.told().places.get(&session.id) == Some(&place);
             if !known {
@@ -154,7 +178,9 @@ impl News {
             }
             places.insert(session.id, place);
         }
-        self.told().places = places;
+        let mut told = self.told();
+        places.retain(|session, _| !told.forgotten.contains(session));
+        told.places = places;
     }
 
     async fn tell_nobody_is_online(&self, line: &Line) -> Result<(), StoreFault> {
