@@ -36,17 +36,30 @@ pub(crate) async fn serve(
     closing: CancellationToken,
 ) {
     let mut connections = JoinSet::new();
+    accept_all(&listener, router, head_within, &closing, &mut connections).await;
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+async fn accept_all(
+    listener: &TcpListener,
+    router: Router,
+    head_within: Duration,
+    closing: &CancellationToken,
+    connections: &mut JoinSet<()>,
+) {
+    // Kept over the ends of others, or each of them would cut its pause short.
+    let mut next = pin!(accept(listener));
     loop {
         tokio::select! {
-            () = closing.cancelled() => break,
-            (stream, peer) = accept(&listener) => {
+            () = closing.cancelled() => return,
+            (stream, peer) = next.as_mut() => {
                 connections.spawn(attend(stream, peer, router.clone(), head_within, closing.clone()));
+                next.set(accept(listener));
             }
             Some(_) = connections.join_next() => {}
         }
     }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
 }
 
 /// The next connection. Out of file descriptors it says so, and waits.
