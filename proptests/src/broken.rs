@@ -1,0 +1,18 @@
+//! Deliberately broken worlds. Each breaks one rule and leaves the others alone, by answering for a
+//! port of the real stores, so that the same check that holds on these must fail.
+//!
+//! Where a table's own constraint would stand in for the broken rule, the constraint is gone too
+//! ([`Backend::unconstrained`](crate::backend::Backend::unconstrained)).
+
+mod assignments;
+mod loose;
+mod meeting;
+mod messages;
+mod receipts;
+mod sessions;
+
+pub use assignments::{AssignmentMistake, CarelessAssignments};
+pub use loose::loosened;
+pub use messages::{CarelessMessages, SendMistake};
+pub use receipts::{CarelessReceipts, ReceiptMistake};
+pub use sessions::{CarelessSessions, OpenMistake};

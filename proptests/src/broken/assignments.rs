@@ -1,0 +1,117 @@
+//! Assignments with one mistake (2.3).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use kefu_assignment::{
+    AssignmentDecision, AssignmentStore, Change, DecisionRecord, Scope, Snapshot, Verdict,
+};
+use kefu_core::{IdSource, SessionId, StoreFault};
+use kefu_presence::Availability;
+use kefu_testkit::{Gate, Slow};
+
+/// What goes wrong on a change of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssignmentMistake {
+    /// Nothing: shows that it is the mistake that is caught, not the wrapper.
+    Nothing,
+    /// It decides on what it read before the lock (Z2).
+    DecidesOutsideLock,
+    /// Whether the agent still takes sessions is not looked at again (Z2).
+    TrustsAvailability,
+    /// Whether the session still waits is not looked at again (Q3).
+    TrustsWaiting,
+    /// The session is written, the agent's load is not.
+    LosesLoad,
+    /// The load is written, the session is not.
+    LosesSession,
+    /// The decision record is not written.
+    LosesRecord,
+}
+
+/// An assignment store whose writes wait at a gate, and that makes one mistake.
+pub struct CarelessAssignments {
+    real: Arc<dyn AssignmentStore>,
+    gated: Slow<dyn AssignmentStore>,
+    mistake: AssignmentMistake,
+}
+
+impl CarelessAssignments {
+    /// Over `real`; what is read before the lock is read before the gate.
+    #[must_use]
+    pub fn new(real: Arc<dyn AssignmentStore>, mistake: AssignmentMistake, gate: Gate) -> Self {
+        Self { gated: Slow::new(Arc::clone(&real), gate), real, mistake }
+    }
+
+    async fn look(&self, scope: &Scope, ids: &dyn IdSource) -> Result<Snapshot, StoreFault> {
+        let seen = Mutex::new(Snapshot::default());
+        let look = |snapshot: &Snapshot, _: &dyn IdSource| {
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+            Verdict::Stale
+        };
+        self.real.transact(scope, &look, ids).await?;
+        Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What the rules are shown, and what of their verdict is written.
+fn spoilt(
+    mistake: AssignmentMistake,
+    before: &Snapshot,
+    snapshot: &Snapshot,
+    decide: AssignmentDecision<'_>,
+    ids: &dyn IdSource,
+) -> Verdict {
+    let mut shown = snapshot.clone();
+    match mistake {
+        AssignmentMistake::DecidesOutsideLock => shown = before.clone(),
+        AssignmentMistake::TrustsAvailability => {
+            for agent in shown.agents.values_mut() {
+                agent.availability = Availability::Online;
+                agent.live = true;
+            }
+        }
+        AssignmentMistake::TrustsWaiting => shown.sessions.clone_from(&before.sessions),
+        AssignmentMistake::Nothing
+        | AssignmentMistake::LosesLoad
+        | AssignmentMistake::LosesSession
+        | AssignmentMistake::LosesRecord => {}
+    }
+    let mut verdict = decide(&shown, ids);
+    if let Verdict::Apply(change) = &mut verdict {
+        lose(mistake, change);
+    }
+    verdict
+}
+
+fn lose(mistake: AssignmentMistake, change: &mut Change) {
+    match mistake {
+        AssignmentMistake::LosesLoad => change.agents.clear(),
+        AssignmentMistake::LosesSession => change.sessions.clear(),
+        AssignmentMistake::LosesRecord => change.records.clear(),
+        AssignmentMistake::Nothing
+        | AssignmentMistake::DecidesOutsideLock
+        | AssignmentMistake::TrustsAvailability
+        | AssignmentMistake::TrustsWaiting => {}
+    }
+}
+
+#[async_trait]
+impl AssignmentStore for CarelessAssignments {
+    async fn transact(
+        &self,
+        scope: &Scope,
+        decide: AssignmentDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<Verdict, StoreFault> {
+        let before = self.look(scope, ids).await?;
+        let spoilt = |snapshot: &Snapshot, ids: &dyn IdSource| {
+            spoilt(self.mistake, &before, snapshot, decide, ids)
+        };
+        self.gated.transact(scope, &spoilt, ids).await
+    }
+
+    async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
+        self.real.list_records(session).await
+    }
+}

@@ -1,0 +1,214 @@
+//! Sends with one mistake (2.1, 2.4).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use kefu_core::snowflake::EPOCH_MS;
+use kefu_core::{Clock, IdSource, MsgId, Page, PageLimit, Person, SessionId, StoreFault};
+use kefu_messaging::{
+    AppendDecision, AppendOutcome, AppendRequest, AppendSnapshot, AppendVerdict, Message,
+    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Stored, Window,
+};
+use kefu_session::Refusal;
+
+use crate::broken::meeting::Meeting;
+
+/// What goes wrong on a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMistake {
+    /// Nothing: shows that it is the mistake that is caught, not the wrapper.
+    Nothing,
+    /// The key is not looked up (T2).
+    ForgetsKeys,
+    /// Two sends decide on what they read before either wrote (T1, T2).
+    DecidesOutsideLock,
+    /// A repeat is answered with an id of its own (T2).
+    AnswersRepeatsAnew,
+    /// A repeat is not compared with what was stored (T2).
+    TakesOtherContent,
+    /// The answer leaves without anything written (A2).
+    AcksWithoutStoring,
+    /// A batch is stored from its end (M6).
+    ReversesBatch,
+    /// `create_time` is the wall clock's (T1).
+    TakesTimeFromClock,
+    /// Ids follow the wall clock back (T1, T3).
+    TakesIdsFromClock,
+}
+
+/// A message store that makes one mistake.
+pub struct CarelessMessages {
+    inner: Arc<dyn MessageStore>,
+    mistake: SendMistake,
+    clock: Arc<dyn Clock>,
+    ids: ClockIds,
+    meeting: Meeting,
+}
+
+impl CarelessMessages {
+    /// Over `inner`, whose constraints must not stand in the way.
+    #[must_use]
+    pub fn new(inner: Arc<dyn MessageStore>, mistake: SendMistake, clock: Arc<dyn Clock>) -> Self {
+        let ids = ClockIds { clock: Arc::clone(&clock), count: AtomicI64::new(0) };
+        Self { inner, mistake, clock, ids, meeting: Meeting::default() }
+    }
+
+    async fn append_outside_lock(
+        &self,
+        batch: &[AppendRequest],
+        decide: AppendDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<AppendVerdict, StoreFault> {
+        let seen = Mutex::new(AppendSnapshot::default());
+        let look = |snapshot: &AppendSnapshot, requests: &[AppendRequest], _: &dyn IdSource| {
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+            let outcomes = vec![AppendOutcome::Refused(Refusal::Conflict); requests.len()];
+            AppendVerdict { outcomes, ..AppendVerdict::default() }
+        };
+        self.inner.append(batch, &look, ids).await?;
+        self.meeting.meet().await;
+        let old = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.inner.append(batch, &|_, requests, ids| decide(&old, requests, ids), ids).await
+    }
+
+    /// The verdict as the mistake has it.
+    fn spoilt(
+        &self,
+        snapshot: &AppendSnapshot,
+        requests: &[AppendRequest],
+        decide: AppendDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> AppendVerdict {
+        match self.mistake {
+            SendMistake::Nothing
+            | SendMistake::DecidesOutsideLock
+            | SendMistake::AcksWithoutStoring => decide(snapshot, requests, ids),
+            SendMistake::ForgetsKeys => {
+                let blind = AppendSnapshot { stored: Vec::new(), ..snapshot.clone() };
+                decide(&blind, requests, ids)
+            }
+            SendMistake::AnswersRepeatsAnew => {
+                let mut verdict = decide(snapshot, requests, ids);
+                verdict.outcomes.iter_mut().for_each(|outcome| answer_anew(outcome, ids));
+                verdict
+            }
+            SendMistake::TakesOtherContent => {
+                let mut requests = requests.to_vec();
+                requests.iter_mut().for_each(|request| adopt_content(request, snapshot));
+                decide(snapshot, &requests, ids)
+            }
+            SendMistake::ReversesBatch => {
+                let reversed: Vec<_> = requests.iter().rev().cloned().collect();
+                let mut verdict = decide(snapshot, &reversed, ids);
+                verdict.outcomes.reverse();
+                verdict
+            }
+            SendMistake::TakesTimeFromClock => {
+                let mut verdict = decide(snapshot, requests, ids);
+                for message in &mut verdict.messages {
+                    Arc::make_mut(message).create_time = self.clock.now();
+                }
+                verdict
+            }
+            SendMistake::TakesIdsFromClock => decide(snapshot, requests, &self.ids),
+        }
+    }
+}
+
+fn answer_anew(outcome: &mut AppendOutcome, ids: &dyn IdSource) {
+    if let AppendOutcome::Stored(Stored { message, duplicate: true }) = outcome {
+        Arc::make_mut(message).msg_id = MsgId::next_after(ids, 0);
+    }
+}
+
+fn adopt_content(request: &mut AppendRequest, snapshot: &AppendSnapshot) {
+    let same =
+        |old: &&Message| old.sender == request.sender && old.client_msg_id == request.client_msg_id;
+    if let Some(old) = snapshot.stored.iter().find(same) {
+        request.draft = kefu_messaging::Draft::Text(old.content.clone());
+    }
+}
+
+/// Ids of the wall clock's millisecond, wherever that is.
+#[derive(Debug)]
+struct ClockIds {
+    clock: Arc<dyn Clock>,
+    count: AtomicI64,
+}
+
+impl IdSource for ClockIds {
+    fn next_after(&self, _: i64) -> i64 {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        ((self.clock.now().0 - EPOCH_MS) << 22) | (count & 0xFFF)
+    }
+}
+
+#[async_trait]
+impl MessageStore for CarelessMessages {
+    async fn append(
+        &self,
+        batch: &[AppendRequest],
+        decide: AppendDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<AppendVerdict, StoreFault> {
+        if self.mistake == SendMistake::DecidesOutsideLock {
+            return self.append_outside_lock(batch, decide, ids).await;
+        }
+        if self.mistake == SendMistake::AcksWithoutStoring {
+            let lost =
+                |snapshot: &AppendSnapshot, requests: &[AppendRequest], ids: &dyn IdSource| {
+                    let outcomes = decide(snapshot, requests, ids).outcomes;
+                    AppendVerdict { outcomes, ..AppendVerdict::default() }
+                };
+            return self.inner.append(batch, &lost, ids).await;
+        }
+        let spoilt = |snapshot: &AppendSnapshot, requests: &[AppendRequest], ids: &dyn IdSource| {
+            self.spoilt(snapshot, requests, decide, ids)
+        };
+        self.inner.append(batch, &spoilt, ids).await
+    }
+
+    async fn record(
+        &self,
+        batch: &[ReceiptRequest],
+        decide: ReceiptDecision<'_>,
+    ) -> Result<ReceiptVerdict, StoreFault> {
+        self.inner.record(batch, decide).await
+    }
+
+    async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
+        self.inner.find(id).await
+    }
+
+    async fn history(
+        &self,
+        session: SessionId,
+        window: Window,
+        limit: PageLimit,
+    ) -> Result<Page<Message>, StoreFault> {
+        self.inner.history(session, window, limit).await
+    }
+
+    async fn list_undelivered(
+        &self,
+        receiver: &Person,
+        session: Option<SessionId>,
+        limit: PageLimit,
+    ) -> Result<Page<Message>, StoreFault> {
+        self.inner.list_undelivered(receiver, session, limit).await
+    }
+
+    async fn count_unread(
+        &self,
+        sessions: &[SessionId],
+        reader: Side,
+    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
+        self.inner.count_unread(sessions, reader).await
+    }
+
+    async fn highest_id(&self) -> Result<i64, StoreFault> {
+        self.inner.highest_id().await
+    }
+}

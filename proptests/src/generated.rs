@@ -1,0 +1,48 @@
+//! Generated cases: `proptest` as the driver of asynchronous checks.
+
+use std::fmt::Debug;
+use std::future::Future;
+
+use kefu_testkit::seeded;
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestRunner};
+use rand::Rng;
+use tokio::runtime::Handle;
+
+use crate::Violation;
+
+/// Runs `check` on `cases` values of `strategy`; a failing value is made smaller and kept beside
+/// `file` (as `file!()` names it) in a `.regressions` file, which is tried first from then on.
+///
+/// Prints its seed; `KEFU_TEST_SEED` repeats it.
+///
+/// # Errors
+/// The smallest failing value found, with its violation.
+///
+/// # Panics
+/// Outside a multi-threaded runtime.
+pub fn generated<S, F>(
+    file: &'static str,
+    cases: u32,
+    strategy: &S,
+    check: impl Fn(S::Value) -> F,
+) -> Result<(), Violation>
+where
+    S: Strategy<Value: Debug>,
+    F: Future<Output = Result<(), Violation>>,
+{
+    let config = Config {
+        cases,
+        max_shrink_iters: 256,
+        source_file: Some(file),
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        rng_seed: RngSeed::Fixed(seeded(file).next_u64()),
+        ..Config::default()
+    };
+    let run = |value| {
+        let done = tokio::task::block_in_place(|| Handle::current().block_on(check(value)));
+        done.map_err(|violation| TestCaseError::fail(violation.to_string()))
+    };
+    let outcome = TestRunner::new(config).run(strategy, run);
+    outcome.map_err(|failure| Violation::new(failure.to_string()))
+}

@@ -1,0 +1,292 @@
+//! Stores whose decisions see, or write, something else than they should: one broken rule each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kefu_assignment::{AssignmentDecision, AssignmentStore, DecisionRecord, Scope, Snapshot, Verdict};
+use kefu_core::{
+    AdminId, IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault, Timestamp, UserId,
+};
+use kefu_desk::Stores;
+use kefu_messaging::{
+    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Message, MessageStatus,
+    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Side, Window,
+};
+use kefu_presence::{Agent, AgentDirectory};
+use kefu_queue::{Line, Place, WaitingLine};
+use kefu_session::{
+    OpenDecision, OpenVerdict, Opened, Session, SessionDecision, SessionStore, SessionVerdict,
+    Status, Updated,
+};
+
+use super::Break;
+
+/// `stores` with that rule broken.
+pub(super) fn bent(stores: Stores, broken: Option<Break>) -> Stores {
+    let Some(broken) = broken else { return stores };
+    let bent = Arc::new(Bent { inner: stores.clone(), broken });
+    Stores {
+        sessions: bent.clone(),
+        agents: bent.clone(),
+        assignments: bent.clone(),
+        line: bent.clone(),
+        messages: bent,
+        ..stores
+    }
+}
+
+struct Bent {
+    inner: Stores,
+    broken: Break,
+}
+
+impl Bent {
+    fn seen_by_assignment(&self, snapshot: &Snapshot) -> Snapshot {
+        let mut seen = snapshot.clone();
+        match self.broken {
+            Break::EndsTwice => seen.sessions.values_mut().for_each(reopen),
+            Break::CapOffByOne => seen.agents.values_mut().for_each(|agent| agent.max_sessions += 1),
+            Break::LivenessIgnored => seen.agents.values_mut().for_each(|agent| agent.live = true),
+            _ => {}
+        }
+        seen
+    }
+
+    fn written(&self, snapshot: &Snapshot, verdict: Verdict) -> Verdict {
+        let Verdict::Apply(mut change) = verdict else { return verdict };
+        let before = |agent: &Agent| snapshot.agents.get(&agent.info.admin_id);
+        match self.broken {
+            Break::LoadKept => change.agents.retain(|agent| {
+                before(agent).is_none_or(|before| agent.active_sessions >= before.active_sessions)
+            }),
+            Break::CapOffByOne => change.agents.iter_mut().for_each(|agent| {
+                if let Some(before) = before(agent)
+                    && agent.max_sessions == before.max_sessions + 1
+                {
+                    agent.max_sessions = before.max_sessions;
+                }
+            }),
+            Break::RequeueLosesPlace => change
+                .sessions
+                .iter_mut()
+                .filter(|session| session.status == Status::Waiting)
+                .for_each(|session| session.priority = -(1 << 53)),
+            _ => {}
+        }
+        Verdict::Apply(change)
+    }
+
+    fn seen_by_append(&self, snapshot: &AppendSnapshot) -> AppendSnapshot {
+        let mut seen = snapshot.clone();
+        match self.broken {
+            Break::AnswersAfterEnd => seen.sessions.values_mut().for_each(reopen),
+            Break::ForgetsKeys => seen.stored.clear(),
+            _ => {}
+        }
+        seen
+    }
+
+    fn seen_by_receipts(
+        &self,
+        snapshot: &ReceiptSnapshot,
+        batch: &[ReceiptRequest],
+    ) -> ReceiptSnapshot {
+        let mut seen = snapshot.clone();
+        let messages = &mut seen.messages;
+        match self.broken {
+            Break::ReceiptsGoBack => {
+                messages.values_mut().for_each(|message| message.status = MessageStatus::Pending);
+            }
+            Break::CumulativeNamesOne => {
+                messages.retain(|id, _| batch.iter().any(|request| request.msg_id == *id));
+            }
+            Break::FailedIsFinal => messages
+                .values_mut()
+                .filter(|message| message.status == MessageStatus::Failed)
+                .for_each(|message| message.status = MessageStatus::Read),
+            _ => {}
+        }
+        seen
+    }
+}
+
+fn reopen(session: &mut Session) {
+    if session.admin_id.is_some() {
+        session.status = Status::Active;
+    }
+}
+
+#[async_trait]
+impl SessionStore for Bent {
+    async fn open(
+        &self,
+        user: &UserId,
+        decide: OpenDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<Opened, StoreFault> {
+        let bent = |open: Option<&Session>, ids: &dyn IdSource| match (decide(open, ids), open) {
+            (OpenVerdict::Refresh(_), Some(open)) if self.broken == Break::RefreshForgotten => {
+                OpenVerdict::Keep(open.clone())
+            }
+            (verdict, _) => verdict,
+        };
+        self.inner.sessions.open(user, &bent, ids).await
+    }
+
+    async fn update(
+        &self,
+        id: SessionId,
+        decide: SessionDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<Updated, StoreFault> {
+        let bent = |session: &Session, ids: &dyn IdSource| match decide(session, ids) {
+            SessionVerdict::Write(..) if self.broken == Break::RefreshForgotten => {
+                SessionVerdict::Keep
+            }
+            verdict => verdict,
+        };
+        self.inner.sessions.update(id, &bent, ids).await
+    }
+
+    async fn find(&self, id: SessionId) -> Result<Option<Session>, StoreFault> {
+        self.inner.sessions.find(id).await
+    }
+
+    async fn find_open(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
+        self.inner.sessions.find_open(user).await
+    }
+
+    async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
+        self.inner.sessions.find_latest_ended(user).await
+    }
+
+    async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
+        self.inner.sessions.list_owned(admin).await
+    }
+
+    async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault> {
+        self.inner.sessions.list_tips(ids).await
+    }
+}
+
+#[async_trait]
+impl AgentDirectory for Bent {
+    async fn find(&self, admin: &AdminId) -> Result<Option<Agent>, StoreFault> {
+        self.inner.agents.find(admin).await
+    }
+
+    async fn list_online(&self) -> Result<Vec<Agent>, StoreFault> {
+        self.inner.agents.list_online().await
+    }
+
+    async fn list_eligible(&self, limit: u32) -> Result<Vec<Agent>, StoreFault> {
+        let mut agents = self.inner.agents.list_eligible(limit).await?;
+        if self.broken == Break::TiesById {
+            agents.iter_mut().for_each(|agent| agent.last_assigned = None);
+        }
+        Ok(agents)
+    }
+
+    async fn list_live(&self) -> Result<Vec<Agent>, StoreFault> {
+        self.inner.agents.list_live().await
+    }
+
+    async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
+        self.inner.agents.list_gone(before).await
+    }
+}
+
+#[async_trait]
+impl AssignmentStore for Bent {
+    async fn transact(
+        &self,
+        scope: &Scope,
+        decide: AssignmentDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<Verdict, StoreFault> {
+        let bent = |snapshot: &Snapshot, ids: &dyn IdSource| {
+            self.written(snapshot, decide(&self.seen_by_assignment(snapshot), ids))
+        };
+        self.inner.assignments.transact(scope, &bent, ids).await
+    }
+
+    async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
+        self.inner.assignments.list_records(session).await
+    }
+}
+
+#[async_trait]
+impl WaitingLine for Bent {
+    async fn front(&self, limit: u32) -> Result<Line, StoreFault> {
+        let mut line = self.inner.line.front(limit).await?;
+        if self.broken == Break::BalanceIgnored {
+            line.sessions.sort_by_key(|session| session.id);
+        }
+        Ok(line)
+    }
+
+    async fn place(&self, session: SessionId) -> Result<Option<Place>, StoreFault> {
+        self.inner.line.place(session).await
+    }
+}
+
+#[async_trait]
+impl MessageStore for Bent {
+    async fn append(
+        &self,
+        batch: &[AppendRequest],
+        decide: AppendDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<AppendVerdict, StoreFault> {
+        let bent = |snapshot: &AppendSnapshot, batch: &[AppendRequest], ids: &dyn IdSource| {
+            decide(&self.seen_by_append(snapshot), batch, ids)
+        };
+        self.inner.messages.append(batch, &bent, ids).await
+    }
+
+    async fn record(
+        &self,
+        batch: &[ReceiptRequest],
+        decide: ReceiptDecision<'_>,
+    ) -> Result<ReceiptVerdict, StoreFault> {
+        let bent = |snapshot: &ReceiptSnapshot, batch: &[ReceiptRequest]| {
+            decide(&self.seen_by_receipts(snapshot, batch), batch)
+        };
+        self.inner.messages.record(batch, &bent).await
+    }
+
+    async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
+        self.inner.messages.find(id).await
+    }
+
+    async fn history(
+        &self,
+        session: SessionId,
+        window: Window,
+        limit: PageLimit,
+    ) -> Result<Page<Message>, StoreFault> {
+        self.inner.messages.history(session, window, limit).await
+    }
+
+    async fn list_undelivered(
+        &self,
+        receiver: &Person,
+        session: Option<SessionId>,
+        limit: PageLimit,
+    ) -> Result<Page<Message>, StoreFault> {
+        self.inner.messages.list_undelivered(receiver, session, limit).await
+    }
+
+    async fn count_unread(
+        &self,
+        sessions: &[SessionId],
+        reader: Side,
+    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
+        self.inner.messages.count_unread(sessions, reader).await
+    }
+
+    async fn highest_id(&self) -> Result<i64, StoreFault> {
+        self.inner.messages.highest_id().await
+    }
+}
