@@ -5,14 +5,24 @@
 //! ([`Backend::unconstrained`](crate::backend::Backend::unconstrained)).
 
 mod assignments;
+mod image_size;
+mod lease;
+mod line;
+mod load;
 mod loose;
 mod meeting;
 mod messages;
+mod pending;
 mod receipts;
 mod sessions;
 
-pub use assignments::{AssignmentMistake, CarelessAssignments};
+pub use assignments::{Assigning, AssignmentMistake};
+pub use image_size::{Receiver, SizeFlaw, image_size};
+pub use lease::{LeaseFlaw, lease};
+pub use line::{LineFlaw, line};
+pub use load::{LoadFlaw, load};
 pub use loose::loosened;
 pub use messages::{CarelessMessages, SendMistake};
+pub use pending::{PendingFlaw, pending};
 pub use receipts::{CarelessReceipts, ReceiptMistake};
 pub use sessions::{CarelessSessions, OpenMistake};

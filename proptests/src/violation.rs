@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kefu_core::StoreFault;
 use kefu_testkit::check::Ledger;
 
 /// One broken promise, in words.
@@ -26,6 +27,12 @@ impl fmt::Display for Violation {
 impl fmt::Debug for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl From<StoreFault> for Violation {
+    fn from(fault: StoreFault) -> Self {
+        Self(format!("the store failed: {fault}"))
     }
 }
 

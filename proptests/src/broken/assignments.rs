@@ -6,9 +6,14 @@ use async_trait::async_trait;
 use kefu_assignment::{
     AssignmentDecision, AssignmentStore, Change, DecisionRecord, Scope, Snapshot, Verdict,
 };
-use kefu_core::{IdSource, SessionId, StoreFault};
+use kefu_core::snowflake::EPOCH_MS;
+use kefu_core::{Clock, IdSource, ManualClock, SessionId, StoreFault};
+use kefu_desk::Stores;
+use kefu_events::Bus;
 use kefu_presence::Availability;
-use kefu_testkit::{Gate, Slow};
+use kefu_testkit::{Gate, Slow, World};
+
+use crate::backend::Backend;
 
 /// What goes wrong on a change of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,19 +35,40 @@ pub enum AssignmentMistake {
 }
 
 /// An assignment store whose writes wait at a gate, and that makes one mistake.
-pub struct CarelessAssignments {
+struct CarelessAssignments {
     real: Arc<dyn AssignmentStore>,
     gated: Slow<dyn AssignmentStore>,
     mistake: AssignmentMistake,
 }
 
-impl CarelessAssignments {
-    /// Over `real`; what is read before the lock is read before the gate.
-    #[must_use]
-    pub fn new(real: Arc<dyn AssignmentStore>, mistake: AssignmentMistake, gate: Gate) -> Self {
-        Self { gated: Slow::new(Arc::clone(&real), gate), real, mistake }
-    }
+/// A world whose assignments wait at a gate between choice and write, and what happens meanwhile.
+pub struct Assigning {
+    /// Makes the mistake, behind the gate.
+    pub world: World,
+    /// The same rows without mistake and gate. Gives out ids of its own.
+    pub backstage: World,
+    /// Held between what is read unlocked and the transaction.
+    pub gate: Gate,
+}
 
+impl Assigning {
+    /// On a backend of its own.
+    pub async fn start<B: Backend>(mistake: AssignmentMistake) -> (B, Self) {
+        let backend = B::start().await;
+        let (stores, gate) = (backend.stores(), Gate::new());
+        let clock = Arc::new(ManualClock::default());
+        // Both worlds are worker 0: an hour keeps their ids apart.
+        let later = (clock.now().0 - EPOCH_MS + 3_600_000) << 22;
+        let backstage = World::with(stores.clone(), Arc::clone(&clock), later, Bus::silent());
+        let real = Arc::clone(&stores.assignments);
+        let gated = Slow::new(Arc::clone(&real), gate.clone());
+        let assignments = Arc::new(CarelessAssignments { real, gated, mistake });
+        let world = World::with(Stores { assignments, ..stores }, clock, 0, Bus::silent());
+        (backend, Self { world, backstage, gate })
+    }
+}
+
+impl CarelessAssignments {
     async fn look(&self, scope: &Scope, ids: &dyn IdSource) -> Result<Snapshot, StoreFault> {
         let seen = Mutex::new(Snapshot::default());
         let look = |snapshot: &Snapshot, _: &dyn IdSource| {

@@ -6,13 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kefu_core::snowflake::EPOCH_MS;
-use kefu_core::{Clock, IdSource, MsgId, Page, PageLimit, Person, SessionId, StoreFault};
+use kefu_core::{
+    Clock, IdSource, ManualClock, MsgId, Page, PageLimit, Person, SessionId, StoreFault,
+};
+use kefu_desk::Stores;
+use kefu_events::Bus;
 use kefu_messaging::{
     AppendDecision, AppendOutcome, AppendRequest, AppendSnapshot, AppendVerdict, Message,
     MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Stored, Window,
 };
 use kefu_session::Refusal;
+use kefu_testkit::World;
 
+use crate::backend::Backend;
 use crate::broken::meeting::Meeting;
 
 /// What goes wrong on a send.
@@ -48,9 +54,18 @@ pub struct CarelessMessages {
 }
 
 impl CarelessMessages {
-    /// Over `inner`, whose constraints must not stand in the way.
-    #[must_use]
-    pub fn new(inner: Arc<dyn MessageStore>, mistake: SendMistake, clock: Arc<dyn Clock>) -> Self {
+    /// A world on a backend of its own whose sends make `mistake`.
+    pub async fn world<B: Backend>(mistake: SendMistake) -> (B, World) {
+        let backend = B::start().await;
+        let stores = backend.unconstrained().await;
+        let clock = Arc::new(ManualClock::default());
+        let inner = Arc::clone(&stores.messages);
+        let messages = Arc::new(Self::new(inner, mistake, Arc::clone(&clock) as _));
+        let world = World::with(Stores { messages, ..stores }, clock, 0, Bus::silent());
+        (backend, world)
+    }
+
+    fn new(inner: Arc<dyn MessageStore>, mistake: SendMistake, clock: Arc<dyn Clock>) -> Self {
         let ids = ClockIds { clock: Arc::clone(&clock), count: AtomicI64::new(0) };
         Self { inner, mistake, clock, ids, meeting: Meeting::default() }
     }
@@ -141,7 +156,8 @@ struct ClockIds {
 impl IdSource for ClockIds {
     fn next_after(&self, _: i64) -> i64 {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
-        ((self.clock.now().0 - EPOCH_MS) << 22) | (count & 0xFFF)
+        // Worker 1, so that only order is broken and no id is given twice.
+        ((self.clock.now().0 - EPOCH_MS) << 22) | (1 << 12) | (count & 0xFFF)
     }
 }
 

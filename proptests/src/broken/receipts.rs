@@ -5,10 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kefu_core::{IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault};
+use kefu_desk::Stores;
 use kefu_messaging::{
     AppendDecision, AppendRequest, AppendVerdict, Message, MessageStatus, MessageStore,
     ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Side, Window,
+    decide_receipts,
 };
+use kefu_testkit::World;
+
+use crate::backend::Backend;
 
 /// What goes wrong on a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub enum ReceiptMistake {
     Nothing,
     /// It answers, and so lets `peer_ack` leave, without having written (M3).
     AnswersBeforeCommit,
+    /// It answers, and so lets `peer_ack` leave, a moment before it writes (M3).
+    TellsBeforeCommit,
     /// What was delivered is handed out again on a reconnect (M4).
     ListsDelivered,
     /// A retry does not see that the message was delivered meanwhile (M3).
@@ -31,13 +38,17 @@ pub enum ReceiptMistake {
 pub struct CarelessReceipts {
     inner: Arc<dyn MessageStore>,
     mistake: ReceiptMistake,
+    /// Answered, and written before the next look at a message.
+    late: Mutex<Vec<ReceiptRequest>>,
 }
 
 impl CarelessReceipts {
-    /// Over `inner`.
-    #[must_use]
-    pub fn new(inner: Arc<dyn MessageStore>, mistake: ReceiptMistake) -> Self {
-        Self { inner, mistake }
+    /// A world on a backend of its own that makes `mistake` about receipts.
+    pub async fn world<B: Backend>(mistake: ReceiptMistake) -> (B, World) {
+        let backend = B::start().await;
+        let (stores, late) = (backend.stores(), Mutex::default());
+        let messages = Arc::new(Self { inner: Arc::clone(&stores.messages), mistake, late });
+        (backend, World::new(Stores { messages, ..stores }))
     }
 
     async fn answer_only(
@@ -74,6 +85,10 @@ impl MessageStore for CarelessReceipts {
     ) -> Result<ReceiptVerdict, StoreFault> {
         match self.mistake {
             ReceiptMistake::AnswersBeforeCommit => self.answer_only(batch, decide).await,
+            ReceiptMistake::TellsBeforeCommit => {
+                self.late.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(batch);
+                self.answer_only(batch, decide).await
+            }
             ReceiptMistake::ForgetsEarlier => {
                 let mut single = batch.to_vec();
                 single.iter_mut().for_each(|request| request.cumulative = false);
@@ -87,6 +102,8 @@ impl MessageStore for CarelessReceipts {
     }
 
     async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
+        let late = std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner));
+        self.inner.record(&late, &decide_receipts).await?;
         let mut found = self.inner.find(id).await?;
         if self.mistake == ReceiptMistake::RetriesDelivered
             && let Some(message) = &mut found

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kefu_core::{AdminId, IdSource, Seq, SessionId, StoreFault, UserId};
+use kefu_desk::Stores;
 use kefu_session::{
     OpenDecision, OpenVerdict, Opened, Session, SessionDecision, SessionStore, Updated,
 };
+use kefu_testkit::World;
 
+use crate::backend::Backend;
 use crate::broken::meeting::Meeting;
 
 /// What goes wrong on an opening.
@@ -32,10 +35,14 @@ pub struct CarelessSessions {
 }
 
 impl CarelessSessions {
-    /// Over `inner`, whose constraints must not stand in the way.
-    #[must_use]
-    pub fn new(inner: Arc<dyn SessionStore>, mistake: OpenMistake) -> Self {
-        Self { inner, mistake, meeting: Meeting::default() }
+    /// A world on a backend of its own whose openings make `mistake`.
+    pub async fn world<B: Backend>(mistake: OpenMistake) -> (B, World) {
+        let backend = B::start().await;
+        let stores = backend.unconstrained().await;
+        let inner = Arc::clone(&stores.sessions);
+        let sessions = Arc::new(Self { inner, mistake, meeting: Meeting::default() });
+        let world = World::new(Stores { sessions, ..stores });
+        (backend, world)
     }
 }
 
