@@ -116,7 +116,7 @@ impl Harness for Memory {
 
 #[async_trait]
 impl Backend for Memory {
-    const CASES: u32 = 64;
+    const CASES: u32 = 128;
 
     async fn sql(&self) -> Option<Sql> {
         None
@@ -165,7 +165,7 @@ impl Harness for Sqlite {
 
 #[async_trait]
 impl Backend for Sqlite {
-    const CASES: u32 = 6;
+    const CASES: u32 = 12;
 
     async fn sql(&self) -> Option<Sql> {
         let url = format!("sqlite:{}", Self::path(&self.folder).display());

@@ -245,10 +245,14 @@ async fn check_unread(
     Ok(())
 }
 
-/// Devices acknowledge all at once, each message twice, some `read` and some `delivered`.
 async fn acks_at_once_leave_exactly_the_undelivered_in_unread<B: Backend>() -> Result<(), Violation>
 {
     let (_backend, world) = World::start::<B>().await;
+    check_at_once(world).await
+}
+
+/// Devices acknowledge all at once, each message twice, some `read` and some `delivered`.
+async fn check_at_once(world: World) -> Result<(), Violation> {
     let talk = Talk::begin(world).await?;
     let mut expected = BTreeMap::new();
     for number in 0..AT_ONCE / 2 + 1 {
@@ -376,6 +380,8 @@ async fn every_mistake_is_caught<B: Backend>() -> Result<(), Violation> {
         let (_backend, world) = CarelessReceipts::world::<B>(mistake).await;
         caught(check_acts(world, &all_read).await, because)?;
     }
+    let (_backend, world) = CarelessReceipts::world::<B>(ReceiptMistake::AnswersBeforeCommit).await;
+    caught(check_at_once(world).await, "is handed out instead of")?;
     for (mistake, because) in [
         (ReceiptMistake::RetriesDelivered, "pushed again"),
         (ReceiptMistake::AnswersBeforeCommit, "pushed again"),

@@ -84,7 +84,19 @@ async fn every_mistake_is_caught<B: Backend>() -> Result<(), Violation> {
         caught(checked.map(|_| ()), because)
             .map_err(|other| Violation::new(format!("{mistake:?}, {meanwhile:?}: {other}")))?;
     }
-    Ok(())
+    for (mistake, because) in [
+        (AssignmentMistake::LosesLoad, "has load 0 and owns 1"),
+        (AssignmentMistake::LosesSession, "has load 1 and owns 0"),
+        (AssignmentMistake::LosesRecord, "last record names another owner"),
+    ] {
+        let (_backend, scene) = Assigning::start::<B>(mistake).await;
+        let acts = [Act::Online(0), Act::Open(0), Act::Claim(0, 0)];
+        caught(check_history(&scene.world, &acts).await, because)?;
+    }
+    let (_backend, scene) = Assigning::start::<B>(AssignmentMistake::Nothing).await;
+    check_crowd(&scene.world).await?;
+    let (_backend, scene) = Assigning::start::<B>(AssignmentMistake::LosesLoad).await;
+    caught(check_crowd(&scene.world).await, "has load")
 }
 
 /// One visitor, one agent with room, one pass that is interrupted before it writes.
@@ -258,9 +270,13 @@ async fn perform(
     Ok(())
 }
 
-/// Visitors come, agents come and go, claims and passes run, all at once.
 async fn a_crowd_at_once_leaves_all_or_nothing<B: Backend>() -> Result<(), Violation> {
     let (_backend, world) = World::start::<B>().await;
+    check_crowd(&world).await
+}
+
+/// Visitors come, agents come and go, claims and passes run, all at once; then all agents are there.
+async fn check_crowd(world: &World) -> Result<(), Violation> {
     let mut agents = Vec::new();
     for number in 0..AGENTS {
         agents.push(world.agent(&format!("a{number}"), CAP).await);
@@ -279,5 +295,13 @@ async fn a_crowd_at_once_leaves_all_or_nothing<B: Backend>() -> Result<(), Viola
         }
     });
     let sessions = opened.await.into_iter().collect::<Result<Vec<_>, _>>()?;
-    sound(&Ledger::collect(&world.stores, sessions, agents).await?)
+    for admin in &agents {
+        world.online(admin, CAP).await;
+    }
+    world.drain.run().await?;
+    let ledger = Ledger::collect(&world.stores, sessions, agents).await?;
+    sound(&ledger)?;
+    let waiting = ledger.sessions.iter().filter(|session| session.status == Status::Waiting);
+    let (waiting, full) = (waiting.count(), AGENTS * CAP as usize);
+    ensure(waiting == VISITORS - full, || format!("{waiting} wait though {full} have a place"))
 }

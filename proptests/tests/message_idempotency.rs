@@ -17,6 +17,7 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 
 on_every_backend!(
     a_hundred_at_once_are_one_message,
+    a_hundred_in_one_batch_are_one_message,
     any_retries_are_one_message,
     every_mistake_at_once_is_caught,
     every_mistake_in_turn_is_caught,
@@ -29,6 +30,11 @@ const COUNT: &str = "SELECT COUNT(*) FROM cg_chat_message WHERE msg_id = ?";
 async fn a_hundred_at_once_are_one_message<B: Backend>() -> Result<(), Violation> {
     let (backend, world) = World::start::<B>().await;
     check_at_once(&backend, &world).await
+}
+
+async fn a_hundred_in_one_batch_are_one_message<B: Backend>() -> Result<(), Violation> {
+    let (backend, world) = World::start::<B>().await;
+    check_in_one_batch(&backend, &world).await
 }
 
 async fn any_retries_are_one_message<B: Backend>() -> Result<(), Violation> {
@@ -51,18 +57,28 @@ async fn every_mistake_at_once_is_caught<B: Backend>() -> Result<(), Violation> 
         let (backend, world) = CarelessMessages::world::<B>(mistake).await;
         caught(check_at_once(&backend, &world).await, because)?;
     }
-    Ok(())
+    let (backend, world) = CarelessMessages::world::<B>(SendMistake::Nothing).await;
+    check_in_one_batch(&backend, &world).await?;
+    let (backend, world) = CarelessMessages::world::<B>(SendMistake::ForgetsBatch).await;
+    caught(check_in_one_batch(&backend, &world).await, "one key, ")
 }
 
 async fn every_mistake_in_turn_is_caught<B: Backend>() -> Result<(), Violation> {
-    let send = |content, lost| Act::Send { user: 0, key: 0, content, lost };
-    let repeat = [send(0, true), Act::Step(-300_000), send(0, false), send(1, false)];
+    let send = |user, content, lost| Act::Send { user, key: 0, content, lost };
+    let repeat = [
+        send(0, 0, true),
+        Act::Step(-300_000),
+        send(0, 0, false),
+        send(0, 1, false),
+        send(1, 0, false),
+    ];
     let (backend, world) = CarelessMessages::world::<B>(SendMistake::Nothing).await;
     check_in_turn(&backend, &world, &repeat).await?;
     for (mistake, because) in [
         (SendMistake::ForgetsKeys, "got another message"),
         (SendMistake::AnswersRepeatsAnew, "got another message"),
         (SendMistake::TakesOtherContent, "other content"),
+        (SendMistake::MixesSenders, "k0 of u1 is stored 0 times"),
         (SendMistake::AcksWithoutStoring, "is stored 0 times"),
     ] {
         let (backend, world) = CarelessMessages::world::<B>(mistake).await;
@@ -82,14 +98,37 @@ async fn check_at_once<B: Backend>(backend: &B, world: &World) -> Result<(), Vio
         let (world, request) = (world.clone(), request.clone());
         async move { world.append(&[request]).await }
     });
+    let mut outcomes = Vec::new();
+    for answer in answers.await {
+        outcomes.extend(answer?.outcomes);
+    }
+    check_one(backend, world, session.id, outcomes).await
+}
+
+/// As [`check_at_once`], for repeats that share a commit.
+async fn check_in_one_batch<B: Backend>(backend: &B, world: &World) -> Result<(), Violation> {
+    let session = world.open("u0", 0).await;
+    let sender = build::from_user(&session.user.user_id);
+    let batch = vec![build::text(session.id, &sender, "k", "hello"); AT_ONCE];
+    let verdict = world.append(&batch).await?;
+    check_one(backend, world, session.id, verdict.outcomes).await
+}
+
+async fn check_one<B: Backend>(
+    backend: &B,
+    world: &World,
+    session: SessionId,
+    outcomes: Vec<AppendOutcome>,
+) -> Result<(), Violation> {
+    ensure(outcomes.len() == AT_ONCE, || format!("{} answers", outcomes.len()))?;
     let mut told = BTreeSet::new();
     let mut fresh = 0;
-    for answer in answers.await {
-        let Stored { message, duplicate } = stored(answer?)?;
+    for outcome in outcomes {
+        let Stored { message, duplicate } = stored(outcome)?;
         told.insert(message.msg_id);
         fresh += usize::from(!duplicate);
     }
-    let rows = world.history(session.id).await;
+    let rows = world.history(session).await;
     ensure(rows.len() == 1, || format!("one key, {} messages", rows.len()))?;
     ensure(told.iter().eq([&rows[0].msg_id]), || format!("{told:?} were told"))?;
     ensure(fresh == 1, || format!("{fresh} were told that theirs was the first"))?;
@@ -173,9 +212,9 @@ fn check_answer(
             let refused = answer == AppendOutcome::Refused(Refusal::Conflict);
             return ensure(refused, || format!("{key:?} with other content: {answer:?}"));
         }
-        Some((_, msg_id)) => (stored_outcome(answer)?.message.msg_id, *msg_id),
+        Some((_, msg_id)) => (stored(answer)?.message.msg_id, *msg_id),
         None => {
-            let msg_id = stored_outcome(answer)?.message.msg_id;
+            let msg_id = stored(answer)?.message.msg_id;
             first.insert(key, (content, msg_id));
             (msg_id, msg_id)
         }
@@ -209,11 +248,7 @@ fn outcome(mut verdict: AppendVerdict) -> Result<AppendOutcome, Violation> {
     verdict.outcomes.pop().ok_or_else(|| Violation::new("no answer"))
 }
 
-fn stored(verdict: AppendVerdict) -> Result<Stored, Violation> {
-    stored_outcome(outcome(verdict)?)
-}
-
-fn stored_outcome(outcome: AppendOutcome) -> Result<Stored, Violation> {
+fn stored(outcome: AppendOutcome) -> Result<Stored, Violation> {
     match outcome {
         AppendOutcome::Stored(stored) => Ok(stored),
         AppendOutcome::Refused(refusal) => Err(Violation::new(format!("refused: {refusal}"))),

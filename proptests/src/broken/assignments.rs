@@ -110,8 +110,10 @@ fn spoilt(
     verdict
 }
 
+/// Of what moves a session; an agent who comes or goes is written.
 fn lose(mistake: AssignmentMistake, change: &mut Change) {
     match mistake {
+        AssignmentMistake::LosesLoad if change.sessions.is_empty() => {}
         AssignmentMistake::LosesLoad => change.agents.clear(),
         AssignmentMistake::LosesSession => change.sessions.clear(),
         AssignmentMistake::LosesRecord => change.records.clear(),

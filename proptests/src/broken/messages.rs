@@ -13,7 +13,7 @@ use kefu_desk::Stores;
 use kefu_events::Bus;
 use kefu_messaging::{
     AppendDecision, AppendOutcome, AppendRequest, AppendSnapshot, AppendVerdict, Message,
-    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Stored, Window,
+    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Stored, Tip, Window,
 };
 use kefu_session::Refusal;
 use kefu_testkit::World;
@@ -28,6 +28,10 @@ pub enum SendMistake {
     Nothing,
     /// The key is not looked up (T2).
     ForgetsKeys,
+    /// The key is looked up whoever sent it (T2).
+    MixesSenders,
+    /// Repeats inside one batch are not compared with each other (T2).
+    ForgetsBatch,
     /// Two sends decide on what they read before either wrote (T1, T2).
     DecidesOutsideLock,
     /// A repeat is answered with an id of its own (T2).
@@ -51,6 +55,8 @@ pub struct CarelessMessages {
     clock: Arc<dyn Clock>,
     ids: ClockIds,
     meeting: Meeting,
+    /// All that was ever stored, whoever sent it.
+    everybodys: Mutex<Vec<Arc<Message>>>,
 }
 
 impl CarelessMessages {
@@ -67,7 +73,8 @@ impl CarelessMessages {
 
     fn new(inner: Arc<dyn MessageStore>, mistake: SendMistake, clock: Arc<dyn Clock>) -> Self {
         let ids = ClockIds { clock: Arc::clone(&clock), count: AtomicI64::new(0) };
-        Self { inner, mistake, clock, ids, meeting: Meeting::default() }
+        let (meeting, everybodys) = (Meeting::default(), Mutex::default());
+        Self { inner, mistake, clock, ids, meeting, everybodys }
     }
 
     async fn append_outside_lock(
@@ -88,6 +95,26 @@ impl CarelessMessages {
         self.inner.append(batch, &|_, requests, ids| decide(&old, requests, ids), ids).await
     }
 
+    fn mix_senders(
+        &self,
+        snapshot: &AppendSnapshot,
+        requests: &[AppendRequest],
+        decide: AppendDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> AppendVerdict {
+        let mut everybodys = self.everybodys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = snapshot.clone();
+        for request in requests {
+            let same = everybodys.iter().filter(|old| old.client_msg_id == request.client_msg_id);
+            let adopted =
+                same.map(|old| Message { sender: request.sender.clone(), ..old.as_ref().clone() });
+            shown.stored.extend(adopted);
+        }
+        let verdict = decide(&shown, requests, ids);
+        everybodys.extend(verdict.messages.iter().cloned());
+        verdict
+    }
+
     /// The verdict as the mistake has it.
     fn spoilt(
         &self,
@@ -103,6 +130,11 @@ impl CarelessMessages {
             SendMistake::ForgetsKeys => {
                 let blind = AppendSnapshot { stored: Vec::new(), ..snapshot.clone() };
                 decide(&blind, requests, ids)
+            }
+            SendMistake::MixesSenders => self.mix_senders(snapshot, requests, decide, ids),
+            SendMistake::ForgetsBatch => {
+                let single = |request| decide(snapshot, std::slice::from_ref(request), ids);
+                requests.iter().map(single).fold(AppendVerdict::default(), joined)
             }
             SendMistake::AnswersRepeatsAnew => {
                 let mut verdict = decide(snapshot, requests, ids);
@@ -130,6 +162,17 @@ impl CarelessMessages {
             SendMistake::TakesIdsFromClock => decide(snapshot, requests, &self.ids),
         }
     }
+}
+
+/// Both verdicts as one transaction; of two tips of a session the later one.
+fn joined(mut before: AppendVerdict, after: AppendVerdict) -> AppendVerdict {
+    let renewed = |tip: &Tip| after.tips.iter().any(|new| new.session_id == tip.session_id);
+    before.tips.retain(|tip| !renewed(tip));
+    before.outcomes.extend(after.outcomes);
+    before.messages.extend(after.messages);
+    before.tips.extend(after.tips);
+    before.events.extend(after.events);
+    before
 }
 
 fn answer_anew(outcome: &mut AppendOutcome, ids: &dyn IdSource) {
