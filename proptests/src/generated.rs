@@ -46,3 +46,25 @@ where
     let outcome = TestRunner::new(config).run(strategy, run);
     outcome.map_err(|failure| Violation::new(failure.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::ensure;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_failing_value_is_made_smaller_kept_and_tried_first() {
+        let folder = TempDir::new().expect("a temporary folder");
+        let source = folder.path().join("x.rs");
+        std::fs::write(&source, "").expect("writable");
+        let file: &'static str = source.display().to_string().leak();
+        let small = async |value: u32| ensure(value < 100, || format!("{value} is too much"));
+        let found = generated(file, 256, &(0..1_000_u32), small);
+        assert!(found.is_err_and(|found| found.to_string().contains("100 is too much")));
+        assert!(folder.path().join("x.regressions").exists());
+        let again = generated(file, 1, &(0..1_000_u32), small);
+        assert!(again.is_err(), "a kept value fails whatever the next one is");
+    }
+}
