@@ -8,8 +8,9 @@ use tokio::time::Instant;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// After `token_expired` a fresh token is waited for this long (`protocol.md`).
 const RENEW_WITHIN: Duration = Duration::from_secs(30);
-/// Signs of life renew the lease no more often than this part of its life.
-const RENEWALS_PER_TTL: u32 = 3;
+/// Signs of life renew the lease no more often than this part of its life. The lease runs out that
+/// much before the connection's own deadline at most: of 60 s one, so that at 59 both live (P1).
+const RENEWALS_PER_TTL: u32 = 60;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,11 +131,31 @@ mod tests {
         let mut timers = Timers::new(start, TTL, PING);
         timers.connected(start, Duration::from_secs(3_600));
         assert!(timers.alive(after(start, 29)), "the lease is renewed");
-        assert!(!timers.alive(after(start, 30)), "not at every frame");
+        let soon = after(start, 29) + Duration::from_millis(500);
+        assert!(!timers.alive(soon), "not at every frame");
+        assert!(timers.alive(after(start, 30)));
         assert_eq!(timers.due(after(start, 30)), Some(Due::Ping));
         assert_eq!(timers.due(after(start, 54)), None);
         assert_eq!(timers.due(after(start, 89)), Some(Due::Ping), "59 s: still there (P1)");
         assert_eq!(timers.due(after(start, 90)), Some(Due::Silence), "60 s: gone (P1)");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_lease_lives_59_seconds_from_any_sign_of_life() {
+        let start = Instant::now();
+        for pause in [1, 700, 999, 1_000, 1_300, 19_000, 25_000, 59_000] {
+            let mut timers = Timers::new(start, TTL, PING);
+            timers.connected(start, Duration::from_secs(3_600));
+            let (mut now, mut renewed) = (start, start);
+            for _ in 0..50 {
+                now += Duration::from_millis(pause);
+                if timers.alive(now) {
+                    renewed = now;
+                }
+                let life = renewed + TTL - now;
+                assert!(life >= Duration::from_secs(59), "{life:?} after frames every {pause} ms");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
