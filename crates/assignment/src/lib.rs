@@ -4,6 +4,7 @@ mod agent;
 mod claim;
 mod drain;
 mod end;
+pub mod invariant;
 mod lock;
 mod pass;
 mod policy;

@@ -3,6 +3,7 @@
 mod append;
 mod batch;
 mod delivery;
+pub mod invariant;
 mod message;
 mod push;
 mod receipt;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod invariant;
 mod line;
 mod notice;
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod access;
+pub mod invariant;
 mod opening;
 mod rating;
 mod session;
