@@ -9,6 +9,7 @@
 pub mod backend;
 pub mod broken;
 mod generated;
+pub mod model;
 mod violation;
 
 pub use generated::generated;

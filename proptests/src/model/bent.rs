@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_assignment::{AssignmentDecision, AssignmentStore, DecisionRecord, Scope, Snapshot, Verdict};
+use kefu_assignment::{
+    AssignmentDecision, AssignmentStore, DecisionRecord, Scope, Snapshot, Verdict,
+};
 use kefu_core::{
-    AdminId, IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault, Timestamp, UserId,
+    AdminId, IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault, Timestamp,
+    UserId,
 };
 use kefu_desk::Stores;
 use kefu_messaging::{
@@ -16,8 +19,8 @@ use kefu_messaging::{
 use kefu_presence::{Agent, AgentDirectory};
 use kefu_queue::{Line, Place, WaitingLine};
 use kefu_session::{
-    OpenDecision, OpenVerdict, Opened, Session, SessionDecision, SessionStore, SessionVerdict,
-    Status, Updated,
+    OpenDecision, OpenVerdict, Opened, Refusal, Session, SessionDecision, SessionStore,
+    SessionVerdict, Status, Updated,
 };
 
 use super::Break;
@@ -42,28 +45,39 @@ struct Bent {
 }
 
 impl Bent {
-    fn seen_by_assignment(&self, snapshot: &Snapshot) -> Snapshot {
+    fn decide(
+        &self,
+        snapshot: &Snapshot,
+        decide: AssignmentDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Verdict {
         let mut seen = snapshot.clone();
-        match self.broken {
-            Break::EndsTwice => seen.sessions.values_mut().for_each(reopen),
-            Break::CapOffByOne => seen.agents.values_mut().for_each(|agent| agent.max_sessions += 1),
-            Break::LivenessIgnored => seen.agents.values_mut().for_each(|agent| agent.live = true),
-            _ => {}
+        if self.broken == Break::LivenessIgnored {
+            seen.agents.values_mut().for_each(|agent| agent.live = true);
         }
-        seen
+        let verdict = decide(&seen, ids);
+        match (self.broken, &verdict) {
+            (Break::EndsTwice, Verdict::Apply(change)) if change.is_empty() => {
+                seen.sessions.values_mut().for_each(reopen);
+            }
+            (Break::CapOffByOne, Verdict::Refuse(Refusal::AgentUnavailable)) => {
+                seen.agents.values_mut().for_each(|agent| agent.max_sessions += 1);
+            }
+            _ => return verdict,
+        }
+        decide(&seen, ids)
     }
 
     fn written(&self, snapshot: &Snapshot, verdict: Verdict) -> Verdict {
         let Verdict::Apply(mut change) = verdict else { return verdict };
         let before = |agent: &Agent| snapshot.agents.get(&agent.info.admin_id);
+        let gives = !change.sessions.is_empty();
         match self.broken {
             Break::LoadKept => change.agents.retain(|agent| {
                 before(agent).is_none_or(|before| agent.active_sessions >= before.active_sessions)
             }),
             Break::CapOffByOne => change.agents.iter_mut().for_each(|agent| {
-                if let Some(before) = before(agent)
-                    && agent.max_sessions == before.max_sessions + 1
-                {
+                if let Some(before) = before(agent).filter(|_| gives) {
                     agent.max_sessions = before.max_sessions;
                 }
             }),
@@ -206,7 +220,7 @@ impl AssignmentStore for Bent {
         ids: &dyn IdSource,
     ) -> Result<Verdict, StoreFault> {
         let bent = |snapshot: &Snapshot, ids: &dyn IdSource| {
-            self.written(snapshot, decide(&self.seen_by_assignment(snapshot), ids))
+            self.written(snapshot, self.decide(snapshot, decide, ids))
         };
         self.inner.assignments.transact(scope, &bent, ids).await
     }
