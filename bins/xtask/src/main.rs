@@ -63,6 +63,9 @@ enum Demonstration {
         #[arg(long, default_value_t = 10_000)]
         connections: u32,
     },
+    /// Send heartbeats and keep silent, in real time: 59 s after one a connection is there, 61 s after
+    /// it is gone. Takes a minute and a half.
+    Heartbeat,
 }
 
 fn main() -> ExitCode {
@@ -132,6 +135,7 @@ fn show(demonstration: &Demonstration) -> Result<()> {
         Demonstration::Idle { connections } => {
             cargo("idle").env("KEFU_IDLE_CONNECTIONS", connections.to_string()).run()?
         }
+        Demonstration::Heartbeat => cargo("heartbeat").env("KEFU_HEARTBEAT", "60s").run()?,
     };
     Ok(())
 }
@@ -181,5 +185,6 @@ mod tests {
             parse("idle"),
             Command::Show(Demonstration::Idle { connections: 10_000 })
         ));
+        assert!(matches!(parse("heartbeat"), Command::Show(Demonstration::Heartbeat)));
     }
 }

@@ -73,8 +73,7 @@ impl Broken {
     fn is_unlocked(&self, scope: &Scope) -> bool {
         let claims = !scope.agents.is_empty() && !scope.sessions.is_empty();
         let take = |left: usize| left.checked_sub(1);
-        claims
-            && self.unlocked.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+        claims && self.unlocked.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
     }
 }
 
@@ -116,7 +115,8 @@ fn with_caps(verdict: Verdict, snapshot: &Snapshot) -> Verdict {
     let Verdict::Apply(mut change) = verdict else { return verdict };
     for agent in &mut change.agents {
         let before = snapshot.agents.get(&agent.info.admin_id);
-        if let Some(before) = before.filter(|before| agent.max_sessions == before.max_sessions + 1) {
+        if let Some(before) = before.filter(|before| agent.max_sessions == before.max_sessions + 1)
+        {
             agent.max_sessions = before.max_sessions;
         }
     }

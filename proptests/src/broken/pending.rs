@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use kefu_core::{IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault};
+use kefu_core::{IdSource, MsgId, Page, PageLimit, Person, SessionId, StoreFault};
 use kefu_desk::Stores;
 use kefu_messaging::{
     AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Message, MessageStatus,
@@ -24,8 +24,7 @@ pub enum PendingFlaw {
 /// `stores` with that flaw.
 #[must_use]
 pub fn pending(stores: Stores, flaw: PendingFlaw) -> Stores {
-    let broken =
-        Broken { store: Arc::clone(&stores.messages), flaw, appends: AtomicU64::new(0) };
+    let broken = Broken { store: Arc::clone(&stores.messages), flaw, appends: AtomicU64::new(0) };
     Stores { messages: Arc::new(broken), ..stores }
 }
 
