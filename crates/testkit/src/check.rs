@@ -129,8 +129,14 @@ async fn history(stores: &Stores, session: SessionId) -> Result<Vec<Message>, St
 
 #[cfg(test)]
 mod tests {
-    use kefu_assignment::Outcome;
-    use kefu_core::{AssignmentId, Balance, Timestamp};
+    use kefu_assignment::invariant::{check_choice, check_gain, check_quiet};
+    use kefu_assignment::{Candidate, Outcome};
+    use kefu_core::{AssignmentId, Balance, MsgId, Timestamp};
+    use kefu_messaging::invariant::check_growth;
+    use kefu_messaging::{MessageStatus, MessageType, Sender};
+    use kefu_queue::Place;
+    use kefu_queue::invariant::check_place;
+    use kefu_session::invariant::check_succession;
     use kefu_session::{Status, UserProfile};
 
     use super::*;
@@ -212,5 +218,81 @@ mod tests {
         assert_eq!(check_records(&ended, &good), []);
         let twice = [good[0].clone(), good[1].clone(), record(3, a, Outcome::Ended)];
         assert!(texts(&check_records(&ended, &twice)).contains("ends"));
+    }
+
+    #[test]
+    fn a_session_that_goes_back_or_outlives_its_end_is_found() {
+        let before = Session { version: 2, last_seq: Seq(3), ..session() };
+        assert_eq!(check_succession(&before, &before), []);
+        let ended = Session { status: Status::Ended, version: 3, ..before.clone() };
+        assert_eq!(check_succession(&before, &ended), []);
+        let reopened = Session { version: 4, ..before.clone() };
+        assert!(texts(&check_succession(&ended, &reopened)).contains("changed after its end"));
+        let older = Session { version: 1, last_seq: Seq(2), ..before.clone() };
+        let found = texts(&check_succession(&before, &older));
+        assert!(found.contains("lost a position") && found.contains("version went back"));
+        let late = Session { queued_at: Timestamp(9), version: 3, ..before.clone() };
+        assert!(texts(&check_succession(&before, &late)).contains("time it had waited"));
+        let silent = Session { source: "app".into(), ..before.clone() };
+        assert!(texts(&check_succession(&before, &silent)).contains("under the same version"));
+    }
+
+    #[test]
+    fn a_message_that_goes_back_changes_or_vanishes_is_found() {
+        let with = |status, content: &str| Message {
+            msg_id: MsgId::new(1).unwrap(),
+            session_id: session().id,
+            seq: Seq(1),
+            sender: Sender::System,
+            client_msg_id: build::key("k"),
+            msg_type: MessageType::Text,
+            content: content.into(),
+            status,
+            create_time: Timestamp(0),
+        };
+        let (failed, read) = (MessageStatus::Failed, MessageStatus::Read);
+        assert_eq!(check_growth(&[with(failed, "a")], &[with(read, "a")]), []);
+        assert_eq!(check_growth(&[], &[with(read, "a")]), []);
+        let back = check_growth(&[with(read, "a")], &[with(failed, "a")]);
+        assert!(texts(&back).contains("went back"));
+        let rewritten = check_growth(&[with(read, "a")], &[with(read, "b")]);
+        assert!(texts(&rewritten).contains("rewritten"));
+        assert!(texts(&check_growth(&[with(read, "a")], &[])).contains("gone"));
+    }
+
+    #[test]
+    fn a_place_that_is_not_the_index_is_found() {
+        let line = Line { sessions: vec![session()], total: 1 };
+        let id = session().id;
+        let place = |position| Some(Place { position, total: 1 });
+        assert_eq!(check_place(&line, id, place(1)), []);
+        assert_eq!(check_place(&line, id, place(0)).len(), 1);
+        assert_eq!(check_place(&line, id, None).len(), 1);
+    }
+
+    #[test]
+    fn a_choice_past_an_idler_agent_or_beyond_the_cap_is_found() {
+        let candidate = |id, load| Candidate { admin_id: build::admin(id), load, max_sessions: 2 };
+        let ids = kefu_core::ManualIds::default();
+        let owner = build::admin("a");
+        let record = |load| DecisionRecord {
+            candidates: vec![candidate("a", load), candidate("b", 1)],
+            ..build::record(&ids, session().id, Some(&owner), Timestamp(0))
+        };
+        assert_eq!(check_choice(&record(1)), []);
+        let found = texts(&check_choice(&record(2)));
+        assert!(found.contains("had no room") && found.contains("past b"));
+        let nobody = DecisionRecord { candidates: Vec::new(), ..record(0) };
+        assert!(texts(&check_choice(&nobody)).contains("no candidate"));
+    }
+
+    #[test]
+    fn a_gain_above_the_cap_and_a_lazy_drain_are_found() {
+        let with = |load, cap| Agent { active_sessions: load, ..build::agent_row("a", cap) };
+        assert_eq!(check_gain(&with(3, 3), &with(2, 1)), [], "a lowered cap");
+        assert_eq!(check_gain(&with(1, 1), &with(2, 1)).len(), 1);
+        let line = Line { sessions: vec![session()], total: 1 };
+        assert_eq!(check_quiet(&line, &[with(1, 1)]), []);
+        assert_eq!(check_quiet(&line, &[with(0, 1)]).len(), 1);
     }
 }
