@@ -83,6 +83,7 @@ async fn goes(server: &Server, times: Times) -> Result<()> {
     let mut supervisor = supervisor(server).await?;
     let offline = async {
         while listed(&mut supervisor, "silent").await? != "offline" {
+            // tidy: the list of agents can only be asked for again; nothing announces the row.
             sleep(Duration::from_millis(50)).await;
         }
         anyhow::Ok(())
