@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod broken;
+pub mod fuzz;
 mod generated;
 pub mod model;
 mod violation;

@@ -109,6 +109,10 @@ impl Layers {
             layer.insert(TEXT_OR_BOOLEAN.to_owned(), text.into());
         }
         for key in SECRETS {
+            // Refused here: the refusal of a typed read would repeat the value.
+            if layer.get(key).is_some_and(|value| !value.is_str()) {
+                return Err(ConfigError::Value(format!("{key}: must be a text in quotes")));
+            }
             let file = format!("{key}_file");
             match (is_set(&layer, key), is_set(&layer, &file)) {
                 (true, true) => {
