@@ -91,7 +91,9 @@ fn parts(text: &str) -> Option<(UploadPath, i64, &str)> {
 
 /// With the right signature for what else it says.
 fn signed(bytes: Vec<u8>) -> Vec<u8> {
-    let text = String::from_utf8_lossy(&bytes);
-    let link = parts(&text).and_then(|(path, expires_at, _)| link_until(&path, expires_at));
-    link.map_or(bytes.clone(), String::into_bytes)
+    let link = {
+        let text = String::from_utf8_lossy(&bytes);
+        parts(&text).and_then(|(path, expires_at, _)| link_until(&path, expires_at))
+    };
+    link.map_or(bytes, String::into_bytes)
 }
