@@ -1,16 +1,15 @@
 //! The drain: the only automatic assigner (Z2, Z3).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use kefu_core::limit::DRAIN_HEADS;
 use kefu_core::{StoreFault, TraceId};
 use kefu_events::EventSource;
 use kefu_presence::AgentDirectory;
 use kefu_queue::WaitingLine;
-use tokio::sync::Mutex;
 
 use crate::pass::scope_of;
+use crate::turn::Turn;
 use crate::{AssignmentStore, Change, Pair, Verdict, decide_pass, plan_pass};
 
 /// Fruitless rounds before a pass gives up: each means that somebody else changed the very rows
@@ -24,9 +23,7 @@ pub struct Drain {
     store: Arc<dyn AssignmentStore>,
     source: EventSource,
     trace: TraceId,
-    /// Held by the one who passes; a flag is left by those who find it taken.
-    gate: Mutex<()>,
-    again: AtomicBool,
+    turn: Turn,
 }
 
 impl Drain {
@@ -39,28 +36,16 @@ impl Drain {
         source: EventSource,
         trace: TraceId,
     ) -> Self {
-        let gate = Mutex::new(());
-        let again = AtomicBool::new(false);
-        Self { line, agents, store, source, trace, gate, again }
+        Self { line, agents, store, source, trace, turn: Turn::default() }
     }
 
     /// Makes sure that a pass starts after this call began. Returns how many sessions this caller
-    /// assigned: 0 when another caller holds the gate, who then goes round again.
+    /// assigned: 0 when another caller passes, who then goes round again.
     ///
     /// # Errors
     /// [`StoreFault`]; what was assigned before stays assigned.
     pub async fn run(&self) -> Result<usize, StoreFault> {
-        // The flag goes up before the gate is tried and is looked at again after it was given back:
-        // whoever raised it in between either finds the gate free or is seen by its holder.
-        self.again.store(true, Ordering::SeqCst);
-        let mut assigned = 0;
-        while self.again.load(Ordering::SeqCst) {
-            let Ok(_pass) = self.gate.try_lock() else { return Ok(assigned) };
-            while self.again.swap(false, Ordering::SeqCst) {
-                assigned += self.pass().await?;
-            }
-        }
-        Ok(assigned)
+        self.turn.run(|| self.pass()).await
     }
 
     /// Rounds until nobody waits, nobody has room, or others keep interfering.

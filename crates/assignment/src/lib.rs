@@ -12,7 +12,9 @@ mod record;
 mod requeue;
 mod service;
 mod store;
+mod sync;
 mod transfer;
+mod turn;
 
 pub use claim::decide_claim;
 pub use drain::Drain;

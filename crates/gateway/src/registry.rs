@@ -1,5 +1,7 @@
 //! The live connections of this node: who is reached how. Implements the desk's [`Connections`].
 
+#[cfg(test)]
+mod interleavings;
 mod outbound;
 mod served;
 

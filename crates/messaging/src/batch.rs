@@ -88,19 +88,28 @@ impl<F: Flush> Batcher<F> {
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
-        let shards = (0..config.shards.max(1))
+        let (writer, shards) = Self::with_shards(flush, config, stop);
+        for shard in shards {
+            tracker.spawn(shard);
+        }
+        writer
+    }
+
+    /// The writer and its shards, which the caller runs: on a runtime of its own, or on a scheduler
+    /// of a test. Each ends after `stop`, as with [`Self::start`].
+    pub fn with_shards(
+        flush: &Arc<F>,
+        config: BatchConfig,
+        stop: &CancellationToken,
+    ) -> (Self, Vec<impl Future<Output = ()> + Send + 'static + use<F>>) {
+        let (shards, tasks) = (0..config.shards.max(1))
             .map(|_| {
                 let (sender, receiver) = mpsc::channel(config.queue.max(1));
-                tracker.spawn(run(
-                    Arc::clone(flush),
-                    receiver,
-                    config.max_batch.max(1),
-                    stop.clone(),
-                ));
-                sender
+                let (flush, stop) = (Arc::clone(flush), stop.clone());
+                (sender, run(flush, receiver, config.max_batch.max(1), stop))
             })
-            .collect();
-        Self { shards }
+            .unzip();
+        (Self { shards }, tasks)
     }
 
     /// Queues a request, at once and in call order; the returned future is its answer.
