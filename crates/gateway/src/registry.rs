@@ -1,7 +1,5 @@
 //! The live connections of this node: who is reached how. Implements the desk's [`Connections`].
 
-#[cfg(test)]
-mod interleavings;
 mod outbound;
 mod served;
 
@@ -178,3 +176,6 @@ impl Connections for Registry {
         }
     }
 }
+
+#[cfg(test)]
+mod interleavings;
