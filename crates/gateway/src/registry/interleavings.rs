@@ -37,7 +37,7 @@ fn message(seq: i64) -> Push {
         sender: Sender::User(UserId::new("u").expect("valid")),
         client_msg_id: ClientMsgId::new("k").expect("valid"),
         msg_type: MessageType::Text,
-        content: format!("text {seq}").into(),
+        content: format!("text {seq}"),
         status: MessageStatus::Pending,
         create_time: Timestamp(0),
     };
@@ -209,7 +209,6 @@ fn scene(mistake: Mistake, leaves_early: bool) {
     });
 }
 
-#[expect(clippy::print_stderr, reason = "a failed random test must say how to repeat it")]
 fn holds(name: &str, scene: fn()) {
     let given = std::env::var("KEFU_TEST_SEED").ok();
     let seed = given.map_or_else(rand::random, |text| text.parse().expect("a number"));
