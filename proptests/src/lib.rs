@@ -11,6 +11,7 @@ pub mod broken;
 pub mod fuzz;
 mod generated;
 pub mod model;
+mod passing;
 mod violation;
 
 pub use generated::generated;

@@ -3,17 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use kefu_assignment::{
-    AssignmentDecision, AssignmentStore, Change, DecisionRecord, Scope, Snapshot, Verdict,
-};
+use kefu_assignment::{AssignmentDecision, AssignmentStore, Change, Scope, Snapshot, Verdict};
 use kefu_core::snowflake::EPOCH_MS;
-use kefu_core::{Clock, IdSource, ManualClock, SessionId, StoreFault};
+use kefu_core::{Clock, IdSource, ManualClock, StoreFault};
 use kefu_desk::Stores;
 use kefu_events::Bus;
 use kefu_presence::Availability;
 use kefu_testkit::{Gate, Slow, World};
 
 use crate::backend::Backend;
+use crate::passing::{Altered, PassingAssignments};
 
 /// What goes wrong on a change of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +61,7 @@ impl Assigning {
         let backstage = World::with(stores.clone(), Arc::clone(&clock), later, Bus::silent());
         let real = Arc::clone(&stores.assignments);
         let gated = Slow::new(Arc::clone(&real), gate.clone());
-        let assignments = Arc::new(CarelessAssignments { real, gated, mistake });
+        let assignments = Arc::new(Altered(CarelessAssignments { real, gated, mistake }));
         let world = World::with(Stores { assignments, ..stores }, clock, 0, Bus::silent());
         (backend, Self { world, backstage, gate })
     }
@@ -125,7 +124,11 @@ fn lose(mistake: AssignmentMistake, change: &mut Change) {
 }
 
 #[async_trait]
-impl AssignmentStore for CarelessAssignments {
+impl PassingAssignments for CarelessAssignments {
+    fn inner(&self) -> &dyn AssignmentStore {
+        self.real.as_ref()
+    }
+
     async fn transact(
         &self,
         scope: &Scope,
@@ -137,9 +140,5 @@ impl AssignmentStore for CarelessAssignments {
             spoilt(self.mistake, &before, snapshot, decide, ids)
         };
         self.gated.transact(scope, &spoilt, ids).await
-    }
-
-    async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
-        self.real.list_records(session).await
     }
 }

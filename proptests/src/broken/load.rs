@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use kefu_assignment::{
-    AssignmentDecision, AssignmentStore, Change, DecisionRecord, Outcome, Scope, Snapshot, Verdict,
-    preference,
+    AssignmentDecision, AssignmentStore, Change, Outcome, Scope, Snapshot, Verdict, preference,
 };
-use kefu_core::{AdminId, IdSource, SessionId, StoreFault, Timestamp};
+use kefu_core::{IdSource, StoreFault};
 use kefu_desk::Stores;
 use kefu_presence::{Agent, AgentDirectory, Availability};
 use kefu_session::Refusal;
 use tokio::sync::Barrier;
+
+use crate::passing::{Altered, PassingAgents, PassingAssignments};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +34,13 @@ pub enum LoadFlaw {
 #[must_use]
 pub fn load(stores: Stores, flaw: LoadFlaw) -> Stores {
     let pairs = if let LoadFlaw::Unlocked(claims) = flaw { claims } else { 0 };
-    let broken = Arc::new(Broken {
+    let broken = Arc::new(Altered(Broken {
         agents: Arc::clone(&stores.agents),
         store: Arc::clone(&stores.assignments),
         flaw,
         unlocked: AtomicUsize::new(pairs),
         meeting: Barrier::new(2),
-    });
+    }));
     Stores { agents: Arc::clone(&broken) as _, assignments: broken, ..stores }
 }
 
@@ -78,7 +79,11 @@ impl Broken {
 }
 
 #[async_trait]
-impl AssignmentStore for Broken {
+impl PassingAssignments for Broken {
+    fn inner(&self) -> &dyn AssignmentStore {
+        self.store.as_ref()
+    }
+
     async fn transact(
         &self,
         scope: &Scope,
@@ -97,10 +102,6 @@ impl AssignmentStore for Broken {
             }
         };
         self.store.transact(scope, &flawed, ids).await
-    }
-
-    async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
-        self.store.list_records(session).await
     }
 }
 
@@ -139,13 +140,9 @@ fn is_end(change: &Change) -> bool {
 }
 
 #[async_trait]
-impl AgentDirectory for Broken {
-    async fn find(&self, admin: &AdminId) -> Result<Option<Agent>, StoreFault> {
-        self.agents.find(admin).await
-    }
-
-    async fn list_online(&self) -> Result<Vec<Agent>, StoreFault> {
-        self.agents.list_online().await
+impl PassingAgents for Broken {
+    fn inner(&self) -> &dyn AgentDirectory {
+        self.agents.as_ref()
     }
 
     async fn list_eligible(&self, limit: u32) -> Result<Vec<Agent>, StoreFault> {
@@ -165,13 +162,5 @@ impl AgentDirectory for Broken {
             }
         }
         Ok(agents)
-    }
-
-    async fn list_live(&self) -> Result<Vec<Agent>, StoreFault> {
-        self.agents.list_live().await
-    }
-
-    async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
-        self.agents.list_gone(before).await
     }
 }

@@ -5,29 +5,28 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use kefu_core::{
-    AdminId, IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault, UserId,
-};
+use kefu_core::{IdSource, MsgId, Page, PageLimit, SessionId, StoreFault, UserId};
 use kefu_desk::Stores;
 use kefu_messaging::{
     AppendDecision, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Message,
-    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Tip, Window,
+    MessageStore, Tip, Window,
 };
-use kefu_session::{
-    OpenDecision, OpenVerdict, Opened, Session, SessionDecision, SessionStore, Updated,
-};
+use kefu_session::{OpenDecision, OpenVerdict, Opened, Session, SessionStore};
+
+use crate::passing::{Altered, PassingMessages, PassingSessions};
 
 /// `stores` with what openings and sends write kept without constraints.
 #[must_use]
 pub fn loosened(stores: &Stores) -> Stores {
+    let inner = Arc::clone(&stores.sessions);
     let sessions: Arc<dyn SessionStore> =
-        Arc::new(LooseSessions { rows: Mutex::default(), inner: Arc::clone(&stores.sessions) });
+        Arc::new(Altered(LooseSessions { rows: Mutex::default(), inner }));
     let messages = LooseMessages {
         rows: Mutex::default(),
         sessions: Arc::clone(&sessions),
         inner: Arc::clone(&stores.messages),
     };
-    Stores { sessions, messages: Arc::new(messages), ..stores.clone() }
+    Stores { sessions, messages: Arc::new(Altered(messages)), ..stores.clone() }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -50,7 +49,11 @@ impl LooseSessions {
 }
 
 #[async_trait]
-impl SessionStore for LooseSessions {
+impl PassingSessions for LooseSessions {
+    fn inner(&self) -> &dyn SessionStore {
+        self.inner.as_ref()
+    }
+
     async fn open(
         &self,
         user: &UserId,
@@ -69,15 +72,6 @@ impl SessionStore for LooseSessions {
         Ok(Opened { session, created, events })
     }
 
-    async fn update(
-        &self,
-        id: SessionId,
-        decide: SessionDecision<'_>,
-        ids: &dyn IdSource,
-    ) -> Result<Updated, StoreFault> {
-        self.inner.update(id, decide, ids).await
-    }
-
     async fn find(&self, id: SessionId) -> Result<Option<Session>, StoreFault> {
         Ok(lock(&self.rows).iter().find(|row| row.id == id).cloned())
     }
@@ -85,18 +79,6 @@ impl SessionStore for LooseSessions {
     async fn find_open(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
         let rows = lock(&self.rows);
         Ok(rows.iter().rfind(|row| row.user.user_id == *user && row.is_open()).cloned())
-    }
-
-    async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        self.inner.find_latest_ended(user).await
-    }
-
-    async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
-        self.inner.list_owned(admin).await
-    }
-
-    async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault> {
-        self.inner.list_tips(ids).await
     }
 }
 
@@ -132,7 +114,11 @@ impl LooseMessages {
 }
 
 #[async_trait]
-impl MessageStore for LooseMessages {
+impl PassingMessages for LooseMessages {
+    fn inner(&self) -> &dyn MessageStore {
+        self.inner.as_ref()
+    }
+
     async fn append(
         &self,
         batch: &[AppendRequest],
@@ -160,14 +146,6 @@ impl MessageStore for LooseMessages {
         Ok(verdict)
     }
 
-    async fn record(
-        &self,
-        batch: &[ReceiptRequest],
-        decide: ReceiptDecision<'_>,
-    ) -> Result<ReceiptVerdict, StoreFault> {
-        self.inner.record(batch, decide).await
-    }
-
     async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
         Ok(lock(&self.rows).messages.iter().find(|message| message.msg_id == id).cloned())
     }
@@ -188,26 +166,5 @@ impl MessageStore for LooseMessages {
         let mut items: Vec<_> = rows.messages.iter().filter(above).cloned().collect();
         items.sort_by_key(|message| (message.seq, message.msg_id));
         Ok(Page { items, has_more: false })
-    }
-
-    async fn list_undelivered(
-        &self,
-        receiver: &Person,
-        session: Option<SessionId>,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.list_undelivered(receiver, session, limit).await
-    }
-
-    async fn count_unread(
-        &self,
-        sessions: &[SessionId],
-        reader: Side,
-    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        self.inner.count_unread(sessions, reader).await
-    }
-
-    async fn highest_id(&self) -> Result<i64, StoreFault> {
-        self.inner.highest_id().await
     }
 }

@@ -1,25 +1,23 @@
 //! Sends with one mistake (2.1, 2.4).
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kefu_core::snowflake::EPOCH_MS;
-use kefu_core::{
-    Clock, IdSource, ManualClock, MsgId, Page, PageLimit, Person, SessionId, StoreFault,
-};
+use kefu_core::{Clock, IdSource, ManualClock, MsgId, StoreFault};
 use kefu_desk::Stores;
 use kefu_events::Bus;
 use kefu_messaging::{
     AppendDecision, AppendOutcome, AppendRequest, AppendSnapshot, AppendVerdict, Message,
-    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Stored, Tip, Window,
+    MessageStore, Stored, Tip,
 };
 use kefu_session::Refusal;
 use kefu_testkit::World;
 
 use crate::backend::Backend;
 use crate::broken::meeting::Meeting;
+use crate::passing::{Altered, PassingMessages};
 
 /// What goes wrong on a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl CarelessMessages {
         let stores = backend.unconstrained().await;
         let clock = Arc::new(ManualClock::default());
         let inner = Arc::clone(&stores.messages);
-        let messages = Arc::new(Self::new(inner, mistake, Arc::clone(&clock) as _));
+        let messages = Arc::new(Altered(Self::new(inner, mistake, Arc::clone(&clock) as _)));
         let world = World::with(Stores { messages, ..stores }, clock, 0, Bus::silent());
         (backend, world)
     }
@@ -205,7 +203,11 @@ impl IdSource for ClockIds {
 }
 
 #[async_trait]
-impl MessageStore for CarelessMessages {
+impl PassingMessages for CarelessMessages {
+    fn inner(&self) -> &dyn MessageStore {
+        self.inner.as_ref()
+    }
+
     async fn append(
         &self,
         batch: &[AppendRequest],
@@ -227,47 +229,5 @@ impl MessageStore for CarelessMessages {
             self.spoilt(snapshot, requests, decide, ids)
         };
         self.inner.append(batch, &spoilt, ids).await
-    }
-
-    async fn record(
-        &self,
-        batch: &[ReceiptRequest],
-        decide: ReceiptDecision<'_>,
-    ) -> Result<ReceiptVerdict, StoreFault> {
-        self.inner.record(batch, decide).await
-    }
-
-    async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
-        self.inner.find(id).await
-    }
-
-    async fn history(
-        &self,
-        session: SessionId,
-        window: Window,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.history(session, window, limit).await
-    }
-
-    async fn list_undelivered(
-        &self,
-        receiver: &Person,
-        session: Option<SessionId>,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.list_undelivered(receiver, session, limit).await
-    }
-
-    async fn count_unread(
-        &self,
-        sessions: &[SessionId],
-        reader: Side,
-    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        self.inner.count_unread(sessions, reader).await
-    }
-
-    async fn highest_id(&self) -> Result<i64, StoreFault> {
-        self.inner.highest_id().await
     }
 }

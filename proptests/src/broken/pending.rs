@@ -1,16 +1,17 @@
 //! Worlds that do not keep for later what was sent while nobody was there (2.7).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use kefu_core::{IdSource, MsgId, Page, PageLimit, Person, SessionId, StoreFault};
+use kefu_core::{IdSource, StoreFault};
 use kefu_desk::Stores;
 use kefu_messaging::{
     AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Message, MessageStatus,
-    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptVerdict, Side, Window,
+    MessageStore,
 };
+
+use crate::passing::{Altered, PassingMessages};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum PendingFlaw {
 #[must_use]
 pub fn pending(stores: Stores, flaw: PendingFlaw) -> Stores {
     let broken = Broken { store: Arc::clone(&stores.messages), flaw, appends: AtomicU64::new(0) };
-    Stores { messages: Arc::new(broken), ..stores }
+    Stores { messages: Arc::new(Altered(broken)), ..stores }
 }
 
 struct Broken {
@@ -56,7 +57,11 @@ impl Broken {
 }
 
 #[async_trait]
-impl MessageStore for Broken {
+impl PassingMessages for Broken {
+    fn inner(&self) -> &dyn MessageStore {
+        self.store.as_ref()
+    }
+
     async fn append(
         &self,
         batch: &[AppendRequest],
@@ -68,47 +73,5 @@ impl MessageStore for Broken {
             self.flawed(decide(snapshot, batch, ids), is_seventh)
         };
         self.store.append(batch, &flawed, ids).await
-    }
-
-    async fn record(
-        &self,
-        batch: &[ReceiptRequest],
-        decide: ReceiptDecision<'_>,
-    ) -> Result<ReceiptVerdict, StoreFault> {
-        self.store.record(batch, decide).await
-    }
-
-    async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
-        self.store.find(id).await
-    }
-
-    async fn history(
-        &self,
-        session: SessionId,
-        window: Window,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.store.history(session, window, limit).await
-    }
-
-    async fn list_undelivered(
-        &self,
-        receiver: &Person,
-        session: Option<SessionId>,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.store.list_undelivered(receiver, session, limit).await
-    }
-
-    async fn count_unread(
-        &self,
-        sessions: &[SessionId],
-        reader: Side,
-    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        self.store.count_unread(sessions, reader).await
-    }
-
-    async fn highest_id(&self) -> Result<i64, StoreFault> {
-        self.store.highest_id().await
     }
 }

@@ -1,19 +1,18 @@
 //! Receipts with one mistake (2.5).
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use kefu_core::{IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault};
+use kefu_core::{MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault};
 use kefu_desk::Stores;
 use kefu_messaging::{
-    AppendDecision, AppendRequest, AppendVerdict, Message, MessageStatus, MessageStore,
-    ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Side, Window,
-    decide_receipts,
+    Message, MessageStatus, MessageStore, ReceiptDecision, ReceiptRequest, ReceiptSnapshot,
+    ReceiptVerdict, Window, decide_receipts,
 };
 use kefu_testkit::World;
 
 use crate::backend::Backend;
+use crate::passing::{Altered, PassingMessages};
 
 /// What goes wrong on a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +46,8 @@ impl CarelessReceipts {
     pub async fn world<B: Backend>(mistake: ReceiptMistake) -> (B, World) {
         let backend = B::start().await;
         let (stores, late) = (backend.stores(), Mutex::default());
-        let messages = Arc::new(Self { inner: Arc::clone(&stores.messages), mistake, late });
+        let careless = Self { inner: Arc::clone(&stores.messages), mistake, late };
+        let messages = Arc::new(Altered(careless));
         (backend, World::new(Stores { messages, ..stores }))
     }
 
@@ -68,14 +68,9 @@ impl CarelessReceipts {
 }
 
 #[async_trait]
-impl MessageStore for CarelessReceipts {
-    async fn append(
-        &self,
-        batch: &[AppendRequest],
-        decide: AppendDecision<'_>,
-        ids: &dyn IdSource,
-    ) -> Result<AppendVerdict, StoreFault> {
-        self.inner.append(batch, decide, ids).await
+impl PassingMessages for CarelessReceipts {
+    fn inner(&self) -> &dyn MessageStore {
+        self.inner.as_ref()
     }
 
     async fn record(
@@ -113,15 +108,6 @@ impl MessageStore for CarelessReceipts {
         Ok(found)
     }
 
-    async fn history(
-        &self,
-        session: SessionId,
-        window: Window,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.history(session, window, limit).await
-    }
-
     async fn list_undelivered(
         &self,
         receiver: &Person,
@@ -135,17 +121,5 @@ impl MessageStore for CarelessReceipts {
             (ReceiptMistake::ListsNothing, _) => Ok(Page { items: Vec::new(), has_more: false }),
             _ => self.inner.list_undelivered(receiver, session, limit).await,
         }
-    }
-
-    async fn count_unread(
-        &self,
-        sessions: &[SessionId],
-        reader: Side,
-    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        self.inner.count_unread(sessions, reader).await
-    }
-
-    async fn highest_id(&self) -> Result<i64, StoreFault> {
-        self.inner.highest_id().await
     }
 }

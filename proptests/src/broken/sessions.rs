@@ -1,18 +1,16 @@
 //! Openings with one mistake (2.2).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_core::{AdminId, IdSource, Seq, SessionId, StoreFault, UserId};
+use kefu_core::{IdSource, StoreFault, UserId};
 use kefu_desk::Stores;
-use kefu_session::{
-    OpenDecision, OpenVerdict, Opened, Session, SessionDecision, SessionStore, Updated,
-};
+use kefu_session::{OpenDecision, OpenVerdict, Opened, SessionStore};
 use kefu_testkit::World;
 
 use crate::backend::Backend;
 use crate::broken::meeting::Meeting;
+use crate::passing::{Altered, PassingSessions};
 
 /// What goes wrong on an opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +38,8 @@ impl CarelessSessions {
         let backend = B::start().await;
         let stores = backend.unconstrained().await;
         let inner = Arc::clone(&stores.sessions);
-        let sessions = Arc::new(Self { inner, mistake, meeting: Meeting::default() });
+        let careless = Self { inner, mistake, meeting: Meeting::default() };
+        let sessions = Arc::new(Altered(careless));
         let world = World::new(Stores { sessions, ..stores });
         (backend, world)
     }
@@ -54,7 +53,11 @@ fn silenced(verdict: OpenVerdict) -> OpenVerdict {
 }
 
 #[async_trait]
-impl SessionStore for CarelessSessions {
+impl PassingSessions for CarelessSessions {
+    fn inner(&self) -> &dyn SessionStore {
+        self.inner.as_ref()
+    }
+
     async fn open(
         &self,
         user: &UserId,
@@ -75,34 +78,5 @@ impl SessionStore for CarelessSessions {
                 self.inner.open(user, &|open, ids| silenced(decide(open, ids)), ids).await
             }
         }
-    }
-
-    async fn update(
-        &self,
-        id: SessionId,
-        decide: SessionDecision<'_>,
-        ids: &dyn IdSource,
-    ) -> Result<Updated, StoreFault> {
-        self.inner.update(id, decide, ids).await
-    }
-
-    async fn find(&self, id: SessionId) -> Result<Option<Session>, StoreFault> {
-        self.inner.find(id).await
-    }
-
-    async fn find_open(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        self.inner.find_open(user).await
-    }
-
-    async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        self.inner.find_latest_ended(user).await
-    }
-
-    async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
-        self.inner.list_owned(admin).await
-    }
-
-    async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault> {
-        self.inner.list_tips(ids).await
     }
 }

@@ -1,34 +1,31 @@
 //! Stores whose decisions see, or write, something else than they should: one broken rule each.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_assignment::{
-    AssignmentDecision, AssignmentStore, DecisionRecord, Scope, Snapshot, Verdict,
-};
-use kefu_core::{
-    AdminId, IdSource, MsgId, Page, PageLimit, Person, Seq, SessionId, StoreFault, Timestamp,
-    UserId,
-};
+use kefu_assignment::{AssignmentDecision, AssignmentStore, Scope, Snapshot, Verdict};
+use kefu_core::{IdSource, SessionId, StoreFault, UserId};
 use kefu_desk::Stores;
 use kefu_messaging::{
-    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Message, MessageStatus,
-    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Side, Window,
+    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, MessageStatus, MessageStore,
+    ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict,
 };
 use kefu_presence::{Agent, AgentDirectory};
-use kefu_queue::{Line, Place, WaitingLine};
+use kefu_queue::{Line, WaitingLine};
 use kefu_session::{
     OpenDecision, OpenVerdict, Opened, Refusal, Session, SessionDecision, SessionStore,
     SessionVerdict, Status, Updated,
 };
 
 use super::Break;
+use crate::passing::{
+    Altered, PassingAgents, PassingAssignments, PassingLine, PassingMessages, PassingSessions,
+};
 
 /// `stores` with that rule broken.
 pub(super) fn bent(stores: Stores, broken: Option<Break>) -> Stores {
     let Some(broken) = broken else { return stores };
-    let bent = Arc::new(Bent { inner: stores.clone(), broken });
+    let bent = Arc::new(Altered(Bent { inner: stores.clone(), broken }));
     Stores {
         sessions: bent.clone(),
         agents: bent.clone(),
@@ -132,7 +129,11 @@ fn reopen(session: &mut Session) {
 }
 
 #[async_trait]
-impl SessionStore for Bent {
+impl PassingSessions for Bent {
+    fn inner(&self) -> &dyn SessionStore {
+        self.inner.sessions.as_ref()
+    }
+
     async fn open(
         &self,
         user: &UserId,
@@ -162,36 +163,12 @@ impl SessionStore for Bent {
         };
         self.inner.sessions.update(id, &bent, ids).await
     }
-
-    async fn find(&self, id: SessionId) -> Result<Option<Session>, StoreFault> {
-        self.inner.sessions.find(id).await
-    }
-
-    async fn find_open(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        self.inner.sessions.find_open(user).await
-    }
-
-    async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
-        self.inner.sessions.find_latest_ended(user).await
-    }
-
-    async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
-        self.inner.sessions.list_owned(admin).await
-    }
-
-    async fn list_tips(&self, ids: &[SessionId]) -> Result<BTreeMap<SessionId, Seq>, StoreFault> {
-        self.inner.sessions.list_tips(ids).await
-    }
 }
 
 #[async_trait]
-impl AgentDirectory for Bent {
-    async fn find(&self, admin: &AdminId) -> Result<Option<Agent>, StoreFault> {
-        self.inner.agents.find(admin).await
-    }
-
-    async fn list_online(&self) -> Result<Vec<Agent>, StoreFault> {
-        self.inner.agents.list_online().await
+impl PassingAgents for Bent {
+    fn inner(&self) -> &dyn AgentDirectory {
+        self.inner.agents.as_ref()
     }
 
     async fn list_eligible(&self, limit: u32) -> Result<Vec<Agent>, StoreFault> {
@@ -201,18 +178,14 @@ impl AgentDirectory for Bent {
         }
         Ok(agents)
     }
-
-    async fn list_live(&self) -> Result<Vec<Agent>, StoreFault> {
-        self.inner.agents.list_live().await
-    }
-
-    async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
-        self.inner.agents.list_gone(before).await
-    }
 }
 
 #[async_trait]
-impl AssignmentStore for Bent {
+impl PassingAssignments for Bent {
+    fn inner(&self) -> &dyn AssignmentStore {
+        self.inner.assignments.as_ref()
+    }
+
     async fn transact(
         &self,
         scope: &Scope,
@@ -224,14 +197,14 @@ impl AssignmentStore for Bent {
         };
         self.inner.assignments.transact(scope, &bent, ids).await
     }
-
-    async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault> {
-        self.inner.assignments.list_records(session).await
-    }
 }
 
 #[async_trait]
-impl WaitingLine for Bent {
+impl PassingLine for Bent {
+    fn inner(&self) -> &dyn WaitingLine {
+        self.inner.line.as_ref()
+    }
+
     async fn front(&self, limit: u32) -> Result<Line, StoreFault> {
         let mut line = self.inner.line.front(limit).await?;
         if self.broken == Break::BalanceIgnored {
@@ -239,14 +212,14 @@ impl WaitingLine for Bent {
         }
         Ok(line)
     }
-
-    async fn place(&self, session: SessionId) -> Result<Option<Place>, StoreFault> {
-        self.inner.line.place(session).await
-    }
 }
 
 #[async_trait]
-impl MessageStore for Bent {
+impl PassingMessages for Bent {
+    fn inner(&self) -> &dyn MessageStore {
+        self.inner.messages.as_ref()
+    }
+
     async fn append(
         &self,
         batch: &[AppendRequest],
@@ -268,39 +241,5 @@ impl MessageStore for Bent {
             decide(&self.seen_by_receipts(snapshot, batch), batch)
         };
         self.inner.messages.record(batch, &bent).await
-    }
-
-    async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {
-        self.inner.messages.find(id).await
-    }
-
-    async fn history(
-        &self,
-        session: SessionId,
-        window: Window,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.messages.history(session, window, limit).await
-    }
-
-    async fn list_undelivered(
-        &self,
-        receiver: &Person,
-        session: Option<SessionId>,
-        limit: PageLimit,
-    ) -> Result<Page<Message>, StoreFault> {
-        self.inner.messages.list_undelivered(receiver, session, limit).await
-    }
-
-    async fn count_unread(
-        &self,
-        sessions: &[SessionId],
-        reader: Side,
-    ) -> Result<BTreeMap<SessionId, u32>, StoreFault> {
-        self.inner.messages.count_unread(sessions, reader).await
-    }
-
-    async fn highest_id(&self) -> Result<i64, StoreFault> {
-        self.inner.messages.highest_id().await
     }
 }
