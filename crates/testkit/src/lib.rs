@@ -11,6 +11,7 @@ mod fault;
 mod fault_ports;
 mod harness;
 mod race;
+pub mod server;
 mod stamp;
 pub mod suite;
 mod world;
