@@ -15,6 +15,7 @@ mod messages;
 mod pending;
 mod receipts;
 mod sessions;
+mod shown;
 
 pub use assignments::{Assigning, AssignmentMistake};
 pub use image_size::{Receiver, SizeFlaw, image_size};
@@ -26,3 +27,4 @@ pub use messages::{CarelessMessages, SendMistake};
 pub use pending::{PendingFlaw, pending};
 pub use receipts::{CarelessReceipts, ReceiptMistake};
 pub use sessions::{CarelessSessions, OpenMistake};
+pub use shown::{SchemaMistake, caught_in_schema, caught_on};

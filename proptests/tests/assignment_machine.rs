@@ -10,9 +10,9 @@ use kefu_assignment::Origin;
 use kefu_assignment::invariant::check_quiet;
 use kefu_core::Clock;
 use kefu_presence::{Agent, Availability};
-use kefu_proptests::model::desk::{AGENTS, Due, Floor, GRACE, Stage, Step};
+use kefu_proptests::model::desk::{AGENTS, Due, Floor, GRACE, Step};
 use kefu_proptests::model::{
-    Bench, CapOffByOne, LivenessIgnored, LoadKept, OnMemory, OnSqlite, Setup, TiesById, Who,
+    Bench, CapOffByOne, LivenessIgnored, LoadKept, OnMemory, OnSqlite, Setup, Stage, TiesById, Who,
     caught, code, holds,
 };
 use kefu_session::Status;
@@ -67,7 +67,7 @@ fn compare_sessions<S: Setup>(bench: &Bench<S>, floor: &Floor, rows: &Ledger) {
     for (number, (chat, id)) in floor.chats.iter().zip(&bench.sessions).enumerate() {
         let session = rows.sessions.iter().find(|session| session.id == *id);
         let session = session.expect("a stored session");
-        let (status, owner) = match chat.stage {
+        let (status, owner) = match chat.standing.stage {
             Stage::Waiting => (Status::Waiting, None),
             Stage::With(agent) => (Status::Active, Some(agent)),
             Stage::Over(agent) => (Status::Ended, agent),

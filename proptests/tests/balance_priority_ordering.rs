@@ -9,19 +9,23 @@ use std::time::Duration;
 use kefu_assignment::Outcome;
 use kefu_core::{AdminId, Balance, UserInfo};
 use kefu_desk::Stores;
-use kefu_proptests::backend::{Backend, Memory, Sql};
-use kefu_proptests::broken::{LineFlaw, line};
-use kefu_proptests::{Violation, caught, ensure, generated, on_every_backend, sound};
+use kefu_proptests::backend::{Backend, Sql};
+use kefu_proptests::broken::{LineFlaw, SchemaMistake, caught_in_schema, caught_on, line};
+use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
 use kefu_session::{Session, Status, decide_open};
 use kefu_testkit::build::user;
 use kefu_testkit::check::Ledger;
-use kefu_testkit::{Harness, World, race};
+use kefu_testkit::{World, race};
 use proptest::prelude::*;
 
 on_every_backend!(
     five_visitors_are_served_by_balance,
     any_line_is_served_by_balance_age_and_arrival,
     a_line_made_and_served_at_once_keeps_the_order,
+    an_order_of_arrival_alone_is_caught,
+    newest_first_among_equals_is_caught,
+    the_smallest_first_is_caught,
+    waiting_that_counts_for_nothing_is_caught,
 );
 
 // (a) The specification's own falsification.
@@ -266,44 +270,49 @@ fn check_served_order(ledger: &Ledger) -> Result<(), Violation> {
 
 // Shown able to fail.
 
-async fn broken(flaw: LineFlaw) -> Stores {
-    line(Memory::start().await.stores(), flaw)
-}
-
 fn arrive(balance: i64, minutes: u64) -> Step {
     Step::Arrive { balance: Some(balance), minutes }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_order_of_arrival_alone_is_caught() -> Result<(), Violation> {
-    let flaw = LineFlaw::ByArrival;
-    caught(check_five_visitors(broken(flaw).await, None).await, "order:")?;
-    let steps = [arrive(1, 0), arrive(2, 0)];
-    caught(check_script(broken(flaw).await, 0, &steps).await, "order:")?;
-    caught(check_line_at_once(broken(flaw).await).await, "order:")
+/// Each part must fail on a line with that flaw, the generated one for two arrivals.
+async fn all_parts_catch<B: Backend>(flaw: LineFlaw, balances: [i64; 2]) -> Result<(), Violation> {
+    let broken = |stores| line(stores, flaw);
+    let five = async |stores| check_five_visitors(stores, None).await;
+    caught_on::<B>(broken, "order:", five).await?;
+    let steps = balances.map(|balance| arrive(balance, 0));
+    caught_on::<B>(broken, "order:", async |stores| check_script(stores, 0, &steps).await).await?;
+    caught_on::<B>(broken, "order:", check_line_at_once).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn newest_first_among_equals_is_caught() -> Result<(), Violation> {
-    let flaw = LineFlaw::NewestTieFirst;
-    caught(check_five_visitors(broken(flaw).await, None).await, "order:")?;
-    let steps = [arrive(1, 0), arrive(1, 0)];
-    caught(check_script(broken(flaw).await, 0, &steps).await, "order:")?;
-    caught(check_line_at_once(broken(flaw).await).await, "order:")
+async fn an_order_of_arrival_alone_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(LineFlaw::ByArrival, [1, 2]).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_smallest_first_is_caught() -> Result<(), Violation> {
-    let flaw = LineFlaw::Ascending;
-    caught(check_five_visitors(broken(flaw).await, None).await, "order:")?;
-    let steps = [arrive(-1, 0), arrive(1, 0)];
-    caught(check_script(broken(flaw).await, 0, &steps).await, "order:")?;
-    caught(check_line_at_once(broken(flaw).await).await, "order:")
+async fn newest_first_among_equals_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(LineFlaw::NewestTieFirst, [1, 1]).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiting_that_counts_for_nothing_is_caught() -> Result<(), Violation> {
+async fn the_smallest_first_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(LineFlaw::Ascending, [-1, 1]).await
+}
+
+async fn waiting_that_counts_for_nothing_is_caught<B: Backend>() -> Result<(), Violation> {
     // 0 since ten minutes at 10 a minute beats 99.
     let steps = [arrive(0, 0), arrive(99, 10)];
-    caught(check_script(broken(LineFlaw::AgeingIgnored).await, 10, &steps).await, "order:")
+    let check = async |stores| check_script(stores, 10, &steps).await;
+    caught_on::<B>(|stores| line(stores, LineFlaw::AgeingIgnored), "order:", check).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_with_other_priorities_is_caught() -> Result<(), Violation> {
+    let steps = [arrive(-1, 0), arrive(1, 0)];
+    for mistake in [SchemaMistake::EvensPriority, SchemaMistake::TurnsPriority] {
+        let check = async |stores, sql: &_| check_five_visitors(stores, Some(sql)).await;
+        caught_in_schema(mistake, "order: served", check).await?;
+        let check = async |stores, _: &_| check_script(stores, 0, &steps).await;
+        caught_in_schema(mistake, "order:", check).await?;
+        let check = async |stores, _: &_| check_line_at_once(stores).await;
+        caught_in_schema(mistake, "order:", check).await?;
+    }
+    Ok(())
 }

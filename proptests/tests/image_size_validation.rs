@@ -13,11 +13,11 @@ use bytes::Bytes;
 use image::{DynamicImage, ImageFormat};
 use kefu_core::{ErrorCode, ManualClock, Person, Timestamp};
 use kefu_desk::Stores;
-use kefu_proptests::backend::{Backend, Memory};
-use kefu_proptests::broken::{Receiver, SizeFlaw, image_size};
+use kefu_proptests::backend::Backend;
+use kefu_proptests::broken::{Receiver, SchemaMistake, SizeFlaw, caught_in_schema, image_size};
 use kefu_proptests::{Violation, caught, ensure, generated, on_every_backend};
 use kefu_session::Session;
-use kefu_testkit::{Harness, World, race};
+use kefu_testkit::{World, race};
 use kefu_upload::{BlobStore, LinkSigner, ObjectBlobStore, Uploads};
 use object_store::memory::InMemory;
 use proptest::prelude::*;
@@ -26,6 +26,11 @@ on_every_backend!(
     the_limit_is_exact_to_the_byte,
     any_size_around_the_limit_is_judged_by_the_file,
     uploads_at_once_are_each_judged,
+    a_limit_one_too_low_is_caught,
+    a_limit_one_too_high_is_caught,
+    a_limit_on_what_is_stored_is_caught,
+    a_limit_on_each_chunk_is_caught,
+    a_refusal_after_the_store_is_caught,
 );
 
 const LIMIT: usize = 2_097_152;
@@ -54,11 +59,6 @@ impl Scene {
 
     async fn real<B: Backend>(backend: &B) -> Self {
         Self::new(backend.stores(), |uploads| Arc::new(uploads)).await
-    }
-
-    async fn broken(flaw: SizeFlaw) -> Self {
-        let stores = Memory::start().await.stores();
-        Self::new(stores, |uploads| image_size(uploads, flaw)).await
     }
 
     /// Uploads the file in chunks of that size; it must be accepted or refused by its length.
@@ -230,40 +230,60 @@ async fn check_at_once(scene: &Scene) -> Result<(), Violation> {
 
 // Shown able to fail.
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_one_too_low_is_caught() -> Result<(), Violation> {
-    let flaw = SizeFlaw::OneTooFew;
-    caught(check_three_sizes(&Scene::broken(flaw).await).await, "2097152 bytes were refused")?;
-    let one = check_one(&Scene::broken(flaw).await, ImageFormat::Gif, LIMIT, LIMIT).await;
-    caught(one, "2097152 bytes were refused")?;
-    caught(check_at_once(&Scene::broken(flaw).await).await, "2097152 bytes were refused")
+/// A receiver with that flaw must fail the check on a fresh backend.
+async fn flaw_is_caught<B: Backend>(
+    flaw: SizeFlaw,
+    because: &str,
+    check: impl AsyncFnOnce(&Scene) -> Result<(), Violation>,
+) -> Result<(), Violation> {
+    let backend = B::start().await;
+    let scene = Scene::new(backend.stores(), |uploads| image_size(uploads, flaw)).await;
+    caught(check(&scene).await, because)
+}
+
+/// As [`flaw_is_caught`], by every part; the generated one for a file of `len` bytes.
+async fn all_parts_catch<B: Backend>(
+    flaw: SizeFlaw,
+    because: &str,
+    len: usize,
+) -> Result<(), Violation> {
+    flaw_is_caught::<B>(flaw, because, check_three_sizes).await?;
+    flaw_is_caught::<B>(flaw, because, async |scene| check_gif(scene, len).await).await?;
+    flaw_is_caught::<B>(flaw, because, check_at_once).await
+}
+
+async fn check_gif(scene: &Scene, len: usize) -> Result<(), Violation> {
+    check_one(scene, ImageFormat::Gif, len, LIMIT).await
+}
+
+async fn a_limit_one_too_low_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(SizeFlaw::OneTooFew, "2097152 bytes were refused", LIMIT).await
+}
+
+async fn a_limit_one_too_high_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(SizeFlaw::OneTooMany, "2097153 bytes were accepted", LIMIT + 1).await
+}
+
+async fn a_limit_on_what_is_stored_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(SizeFlaw::StoredBytes, "2097153 bytes were accepted", LIMIT + 1).await
+}
+
+async fn a_limit_on_each_chunk_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(SizeFlaw::PerChunk, "2097153 bytes were accepted", LIMIT + 1).await
+}
+
+async fn a_refusal_after_the_store_is_caught<B: Backend>() -> Result<(), Violation> {
+    all_parts_catch::<B>(SizeFlaw::RefusedLate, "kept:", LIMIT + 1).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_one_too_high_is_caught() -> Result<(), Violation> {
-    let flaw = SizeFlaw::OneTooMany;
-    caught(check_three_sizes(&Scene::broken(flaw).await).await, "2097153 bytes were accepted")?;
-    let one = check_one(&Scene::broken(flaw).await, ImageFormat::Gif, LIMIT + 1, LIMIT).await;
-    caught(one, "2097153 bytes were accepted")?;
-    caught(check_at_once(&Scene::broken(flaw).await).await, "2097153 bytes were accepted")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_on_what_is_stored_is_caught() -> Result<(), Violation> {
-    let flaw = SizeFlaw::StoredBytes;
-    caught(check_three_sizes(&Scene::broken(flaw).await).await, "2097153 bytes were accepted")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_on_each_chunk_is_caught() -> Result<(), Violation> {
-    let flaw = SizeFlaw::PerChunk;
-    let one = check_one(&Scene::broken(flaw).await, ImageFormat::Gif, LIMIT + 1, LIMIT).await;
-    caught(one, "2097153 bytes were accepted")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_after_the_store_is_caught() -> Result<(), Violation> {
-    let flaw = SizeFlaw::RefusedLate;
-    let one = check_one(&Scene::broken(flaw).await, ImageFormat::Gif, LIMIT + 1, LIMIT).await;
-    caught(one, "kept:")
+async fn a_table_without_the_accepted_is_caught() -> Result<(), Violation> {
+    let because = "accepted without a row";
+    let real = async |stores| Scene::new(stores, |uploads| Arc::new(uploads)).await;
+    let check = async |stores, _: &_| check_three_sizes(&real(stores).await).await;
+    caught_in_schema(SchemaMistake::LosesUpload, because, check).await?;
+    let check = async |stores, _: &_| check_gif(&real(stores).await, LIMIT).await;
+    caught_in_schema(SchemaMistake::LosesUpload, because, check).await?;
+    let check = async |stores, _: &_| check_at_once(&real(stores).await).await;
+    caught_in_schema(SchemaMistake::LosesUpload, because, check).await
 }

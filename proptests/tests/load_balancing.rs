@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use kefu_assignment::AssignmentError;
 use kefu_core::{AdminId, SessionId};
 use kefu_desk::Stores;
-use kefu_proptests::backend::{Backend, Memory, Sql};
-use kefu_proptests::broken::{LoadFlaw, load};
-use kefu_proptests::{Violation, caught, ensure, generated, on_every_backend, sound};
+use kefu_proptests::backend::{Backend, Sql};
+use kefu_proptests::broken::{LoadFlaw, SchemaMistake, caught_in_schema, caught_on, load};
+use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{admin, agent_caller, agent_info, supervisor_caller};
 use kefu_testkit::check::Ledger;
-use kefu_testkit::{Harness, World, race};
+use kefu_testkit::{World, race};
 use proptest::prelude::*;
 
 on_every_backend!(
@@ -22,6 +22,11 @@ on_every_backend!(
     any_arrivals_ends_and_transfers_go_to_the_least_loaded,
     claims_at_once_stop_at_the_cap,
     everything_at_once_keeps_the_loads,
+    a_cap_off_by_one_is_caught,
+    an_ignored_load_is_caught,
+    ties_by_id_alone_are_caught,
+    a_load_that_is_not_given_back_is_caught,
+    a_decision_outside_the_lock_is_caught,
 );
 
 // (a) The specification's own falsification.
@@ -382,41 +387,58 @@ async fn open_many(world: &World, count: usize) -> Vec<SessionId> {
 
 // Shown able to fail.
 
-async fn broken(flaw: LoadFlaw) -> Stores {
-    load(Memory::start().await.stores(), flaw)
+const fn with(flaw: LoadFlaw) -> impl Fn(Stores) -> Stores {
+    move |stores| load(stores, flaw)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cap_off_by_one_is_caught() -> Result<(), Violation> {
-    let flaw = LoadFlaw::CapOffByOne;
-    caught(check_ten_agents(broken(flaw).await, None).await, "cap:")?;
-    caught(check_acts(broken(flaw).await, &[Act::Arrive; 9]).await, "owner:")?;
-    caught(check_claims_at_once(broken(flaw).await).await, "claims: 4")
+async fn a_cap_off_by_one_is_caught<B: Backend>() -> Result<(), Violation> {
+    let broken = with(LoadFlaw::CapOffByOne);
+    caught_on::<B>(&broken, "cap:", async |stores| check_ten_agents(stores, None).await).await?;
+    let acts = [Act::Arrive; 9];
+    caught_on::<B>(&broken, "owner:", async |stores| check_acts(stores, &acts).await).await?;
+    caught_on::<B>(&broken, "claims: 4", check_claims_at_once).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_ignored_load_is_caught() -> Result<(), Violation> {
+async fn an_ignored_load_is_caught<B: Backend>() -> Result<(), Violation> {
     // Everybody has one; the last of them loses it, and is the only one without.
     let acts = [&[Act::Arrive; 4][..], &[Act::End(3), Act::Arrive]].concat();
-    caught(check_acts(broken(LoadFlaw::LoadIgnored).await, &acts).await, "owner:")
+    let check = async |stores| check_acts(stores, &acts).await;
+    caught_on::<B>(with(LoadFlaw::LoadIgnored), "owner:", check).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ties_by_id_alone_are_caught() -> Result<(), Violation> {
+async fn ties_by_id_alone_are_caught<B: Backend>() -> Result<(), Violation> {
     let acts = [Act::Arrive, Act::End(0), Act::Arrive];
-    caught(check_acts(broken(LoadFlaw::TiesById).await, &acts).await, "owner:")
+    let check = async |stores| check_acts(stores, &acts).await;
+    caught_on::<B>(with(LoadFlaw::TiesById), "owner:", check).await
+}
+
+async fn a_load_that_is_not_given_back_is_caught<B: Backend>() -> Result<(), Violation> {
+    let broken = with(LoadFlaw::LoadKept);
+    let spread = async |stores| check_ten_agents(stores, None).await;
+    caught_on::<B>(&broken, "still waits", spread).await?;
+    let acts = [Act::Arrive, Act::End(0)];
+    caught_on::<B>(&broken, "load:", async |stores| check_acts(stores, &acts).await).await?;
+    caught_on::<B>(&broken, "has load", check_everything_at_once).await
+}
+
+async fn a_decision_outside_the_lock_is_caught<B: Backend>() -> Result<(), Violation> {
+    caught_on::<B>(with(LoadFlaw::Unlocked(CLAIMS)), "claims:", check_claims_at_once).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_load_that_is_not_given_back_is_caught() -> Result<(), Violation> {
-    let flaw = LoadFlaw::LoadKept;
-    caught(check_ten_agents(broken(flaw).await, None).await, "still waits")?;
-    caught(check_acts(broken(flaw).await, &[Act::Arrive, Act::End(0)]).await, "load:")?;
-    caught(check_everything_at_once(broken(flaw).await).await, "has load")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_decision_outside_the_lock_is_caught() -> Result<(), Violation> {
-    let flaw = LoadFlaw::Unlocked(CLAIMS);
-    caught(check_claims_at_once(broken(flaw).await).await, "claims:")
+async fn a_table_that_miscounts_loads_is_caught() -> Result<(), Violation> {
+    let once = [Act::Arrive, Act::End(0)];
+    for (mistake, spread, at_once) in [
+        (SchemaMistake::KeepsLoad, "still waits", "has load"),
+        (SchemaMistake::LosesLoad, "spread:", "has load"),
+    ] {
+        let check = async |stores, sql: &_| check_ten_agents(stores, Some(sql)).await;
+        caught_in_schema(mistake, spread, check).await?;
+        caught_in_schema(mistake, "load:", async |stores, _| check_acts(stores, &once).await)
+            .await?;
+        let check = async |stores, _: &_| check_everything_at_once(stores).await;
+        caught_in_schema(mistake, at_once, check).await?;
+    }
+    let check = async |stores, _: &_| check_claims_at_once(stores).await;
+    caught_in_schema(SchemaMistake::LosesLoad, "claims: 20", check).await
 }

@@ -9,19 +9,24 @@ use std::sync::Arc;
 use kefu_core::{AdminId, PageLimit, Person, StoreFault};
 use kefu_desk::Stores;
 use kefu_messaging::{AppendOutcome, Message, MessageStatus};
-use kefu_proptests::backend::{Backend, Memory, Sql};
-use kefu_proptests::broken::{LineFlaw, PendingFlaw, line, pending};
-use kefu_proptests::{Violation, caught, ensure, generated, on_every_backend, sound};
+use kefu_proptests::backend::{Backend, Sql};
+use kefu_proptests::broken::{
+    LineFlaw, PendingFlaw, SchemaMistake, caught_in_schema, caught_on, line, pending,
+};
+use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{admin, agent_info, from_user, text};
 use kefu_testkit::check::Ledger;
-use kefu_testkit::{Flaky, Harness, Strike, World, race, stored};
+use kefu_testkit::{Flaky, Strike, World, race, stored};
 use proptest::prelude::*;
 
 on_every_backend!(
     fifty_messages_to_nobody_are_pending,
     any_sends_to_nobody_are_kept_for_later,
     sends_at_once_to_nobody_are_pending,
+    a_message_stored_as_delivered_is_caught,
+    an_answer_without_a_row_is_caught,
+    a_line_left_before_the_commit_is_caught,
 );
 
 /// A world whose agents are all gone, each in another way, and whose stores can fail.
@@ -259,34 +264,49 @@ async fn at_once(world: &World, n: usize, session: &Session) -> Option<Arc<Messa
 
 // Shown able to fail.
 
-async fn memory() -> Stores {
-    Memory::start().await.stores()
-}
-
 fn sends(count: u8) -> Vec<Step> {
     (0..count).map(|key| Step::Send { user: 0, key }).collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_stored_as_delivered_is_caught() -> Result<(), Violation> {
-    let broken = async || pending(memory().await, PendingFlaw::DeliveredAtAppend);
-    caught(check_fifty_messages(broken().await, None).await, "status:")?;
-    caught(check_steps(broken().await, &sends(1)).await, "status:")?;
-    caught(check_sends_at_once(broken().await).await, "status:")
+/// Each part must fail on such stores.
+async fn all_parts_catch<B: Backend>(
+    broken: impl Fn(Stores) -> Stores,
+    because: &str,
+    steps: &[Step],
+) -> Result<(), Violation> {
+    let fifty = async |stores| check_fifty_messages(stores, None).await;
+    caught_on::<B>(&broken, because, fifty).await?;
+    caught_on::<B>(&broken, because, async |stores| check_steps(stores, steps).await).await?;
+    caught_on::<B>(&broken, because, check_sends_at_once).await
+}
+
+async fn a_message_stored_as_delivered_is_caught<B: Backend>() -> Result<(), Violation> {
+    let broken = |stores| pending(stores, PendingFlaw::DeliveredAtAppend);
+    all_parts_catch::<B>(broken, "status:", &sends(1)).await
+}
+
+async fn an_answer_without_a_row_is_caught<B: Backend>() -> Result<(), Violation> {
+    let broken = |stores| pending(stores, PendingFlaw::AnsweredUnwritten);
+    all_parts_catch::<B>(broken, "missing:", &sends(7)).await
+}
+
+async fn a_line_left_before_the_commit_is_caught<B: Backend>() -> Result<(), Violation> {
+    let broken = |stores| line(stores, LineFlaw::LeftBeforeCommit);
+    all_parts_catch::<B>(broken, "line:", &[Step::Crash]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_without_a_row_is_caught() -> Result<(), Violation> {
-    let broken = async || pending(memory().await, PendingFlaw::AnsweredUnwritten);
-    caught(check_fifty_messages(broken().await, None).await, "missing:")?;
-    caught(check_steps(broken().await, &sends(7)).await, "missing:")?;
-    caught(check_sends_at_once(broken().await).await, "missing:")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_line_left_before_the_commit_is_caught() -> Result<(), Violation> {
-    let broken = async || line(memory().await, LineFlaw::LeftBeforeCommit);
-    caught(check_fifty_messages(broken().await, None).await, "line:")?;
-    caught(check_steps(broken().await, &[Step::Crash]).await, "line:")?;
-    caught(check_sends_at_once(broken().await).await, "line:")
+async fn a_table_that_keeps_nothing_pending_is_caught() -> Result<(), Violation> {
+    for (mistake, counted, because) in [
+        (SchemaMistake::DeliversAtOnce, "the table counts (50, 0)", "status:"),
+        (SchemaMistake::LosesSeventh, "the table counts (43, 43)", "missing:"),
+    ] {
+        let check = async |stores, sql: &_| check_fifty_messages(stores, Some(sql)).await;
+        caught_in_schema(mistake, counted, check).await?;
+        let check = async |stores, _: &_| check_steps(stores, &sends(7)).await;
+        caught_in_schema(mistake, because, check).await?;
+        let check = async |stores, _: &_| check_sends_at_once(stores).await;
+        caught_in_schema(mistake, because, check).await?;
+    }
+    Ok(())
 }

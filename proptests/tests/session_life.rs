@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 
 use kefu_core::{Clock, ErrorCode};
 use kefu_messaging::{AppendOutcome, Message, Sender};
-use kefu_proptests::model::life::{AGENTS, Chat, Life, Stage, Step, Text};
+use kefu_proptests::model::life::{AGENTS, Chat, Life, Step, Text};
 use kefu_proptests::model::{
-    AnswersAfterEnd, Bench, EndsTwice, ForgetsKeys, OnMemory, OnSqlite, Setup, Who, caught, code,
-    holds,
+    AnswersAfterEnd, Bench, EndsTwice, ForgetsKeys, OnMemory, OnSqlite, Setup, Stage, Who, caught,
+    code, holds,
 };
 use kefu_session::{RatingRequest, Session, Status, Updated, decide_rating};
 use kefu_testkit::build;
@@ -45,13 +45,13 @@ impl<S: Setup> StateMachineTest for SessionLife<S> {
 
 fn compare<S: Setup>(bench: &Bench<S>, chat: &Chat, session: &Session, messages: &[Message]) {
     let admin = |agent: usize| Some(bench.admin(agent));
-    let (status, owner) = match chat.stage {
+    let (status, owner) = match chat.standing.stage {
         Stage::Waiting => (Status::Waiting, None),
         Stage::With(agent) => (Status::Active, admin(agent)),
         Stage::Over(agent) => (Status::Ended, agent.and_then(admin)),
     };
     assert_eq!((session.status, &session.admin_id), (status, &owner), "{chat:?}");
-    assert_eq!(session.user.user_id, bench.user(chat.user), "{chat:?}");
+    assert_eq!(session.user.user_id, bench.user(chat.standing.user), "{chat:?}");
     assert_eq!(session.rating.as_ref().map(|rating| rating.score), chat.stars, "{chat:?}");
     let said: Vec<_> = messages
         .iter()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kefu_core::{Clock, ManualClock, Person, StoreFault, Timestamp};
+use kefu_core::{Clock, ManualClock, NodeName, Person, StoreFault, Timestamp};
 use kefu_memory::MemoryPresence;
 use kefu_presence::{Lease, PresenceStore};
 use tokio::sync::Barrier;
@@ -114,5 +114,13 @@ impl PresenceStore for Broken {
 
     async fn count(&self, person: &Person) -> Result<usize, StoreFault> {
         self.inner.count(person).await
+    }
+
+    async fn list_nodes(&self, people: &[Person]) -> Result<Vec<BTreeSet<NodeName>>, StoreFault> {
+        self.inner.list_nodes(people).await
+    }
+
+    async fn age(&self) -> Result<Duration, StoreFault> {
+        self.inner.age().await
     }
 }

@@ -4,7 +4,7 @@ use kefu_core::ErrorCode;
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
-use super::Who;
+use super::{Stage, Standing, Who};
 
 /// How many users come.
 pub const USERS: usize = 9;
@@ -30,28 +30,13 @@ pub struct Worker {
     gone: Option<i64>,
 }
 
-/// Where a conversation stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Nobody's.
-    Waiting,
-    /// This agent's.
-    With(usize),
-    /// Over; whose it was last.
-    Over(Option<usize>),
-}
-
 /// One conversation.
 #[derive(Debug, Clone)]
 pub struct Chat {
-    /// Whose it is.
-    pub user: usize,
     /// What the user has.
     pub balance: i64,
-    /// Where it stands.
-    pub stage: Stage,
-    /// Who handed it to whom, if that is the last that happened to it.
-    handed: Option<(Who, usize)>,
+    /// Whose it is, and where it stands.
+    pub standing: Standing,
 }
 
 /// What the last step must have answered.
@@ -114,29 +99,11 @@ impl Step {
     }
 }
 
-impl Chat {
-    fn owner(&self) -> Option<usize> {
-        match self.stage {
-            Stage::Waiting => None,
-            Stage::With(agent) => Some(agent),
-            Stage::Over(agent) => agent,
-        }
-    }
-
-    fn concerns(&self, who: Who) -> bool {
-        match who {
-            Who::User(user) => user == self.user,
-            Who::Agent(agent) => self.owner() == Some(agent),
-            Who::Boss => true,
-        }
-    }
-}
-
 impl Floor {
     /// How many conversations an agent has.
     #[must_use]
     pub fn load(&self, agent: usize) -> u32 {
-        let held = self.chats.iter().filter(|chat| chat.stage == Stage::With(agent));
+        let held = self.chats.iter().filter(|chat| chat.standing.stage == Stage::With(agent));
         held.map(|_| 1).sum()
     }
 
@@ -145,80 +112,47 @@ impl Floor {
         worker.online && worker.live && self.load(agent) < worker.cap
     }
 
-    fn give(&mut self, chat: usize, agent: usize) {
+    /// Notes that this agent was just given one.
+    fn count(&mut self, agent: usize) {
         self.given += 1;
         self.workers[agent].given = self.given;
-        self.chats[chat].stage = Stage::With(agent);
-        self.chats[chat].handed = None;
     }
 
     /// The richest, then oldest, goes to whoever has least to do, then had nothing new for longest.
     fn drain(&mut self) -> usize {
         let mut count = 0;
         loop {
-            let waiting = (0..self.chats.len()).filter(|n| self.chats[*n].stage == Stage::Waiting);
+            let waits = |n: &usize| self.chats[*n].standing.stage == Stage::Waiting;
+            let waiting = (0..self.chats.len()).filter(waits);
             let Some(head) = waiting.min_by_key(|n| (-self.chats[*n].balance, *n)) else {
                 return count;
             };
             let able = (0..AGENTS).filter(|agent| self.can_take(*agent));
             let idlest = able.min_by_key(|n| (self.load(*n), self.workers[*n].given, *n));
             let Some(agent) = idlest else { return count };
-            self.give(head, agent);
+            self.chats[head].standing.give(agent);
+            self.count(agent);
             count += 1;
         }
     }
 
     fn claim(&mut self, agent: usize, chat: usize) -> Result<(), ErrorCode> {
-        match self.chats[chat].stage {
-            Stage::Over(_) => Err(ErrorCode::SessionClosed),
-            Stage::With(_) => Err(ErrorCode::Conflict),
-            Stage::Waiting if !self.can_take(agent) => Err(ErrorCode::AgentUnavailable),
-            Stage::Waiting => {
-                self.give(chat, agent);
-                Ok(())
-            }
-        }
+        let has_room = self.can_take(agent);
+        self.chats[chat].standing.claim(agent, has_room)?;
+        self.count(agent);
+        Ok(())
     }
 
     fn transfer(&mut self, who: Who, chat: usize, target: usize) -> Result<(), ErrorCode> {
-        let seen = &self.chats[chat];
-        if matches!(who, Who::User(_)) {
-            return Err(ErrorCode::Forbidden);
+        let has_room = self.can_take(target);
+        if self.chats[chat].standing.transfer(who, target, has_room)? {
+            self.count(target);
         }
-        if seen.handed == Some((who, target)) && seen.stage == Stage::With(target) {
-            return Ok(());
-        }
-        if !seen.concerns(who) {
-            return Err(ErrorCode::NotFound);
-        }
-        match seen.stage {
-            Stage::Over(_) => Err(ErrorCode::SessionClosed),
-            Stage::Waiting => Err(ErrorCode::Conflict),
-            Stage::With(owner) if owner == target => Err(ErrorCode::BadRequest),
-            Stage::With(_) if !self.can_take(target) => Err(ErrorCode::AgentUnavailable),
-            Stage::With(_) => {
-                self.give(chat, target);
-                self.chats[chat].handed = Some((who, target));
-                Ok(())
-            }
-        }
-    }
-
-    fn end(&mut self, who: Who, chat: usize) -> Result<(), ErrorCode> {
-        let chat = &mut self.chats[chat];
-        if !chat.concerns(who) {
-            return Err(ErrorCode::NotFound);
-        }
-        chat.stage = Stage::Over(chat.owner());
-        chat.handed = None;
         Ok(())
     }
 
     fn give_back(&mut self, agent: usize) {
-        for chat in self.chats.iter_mut().filter(|chat| chat.stage == Stage::With(agent)) {
-            chat.stage = Stage::Waiting;
-            chat.handed = None;
-        }
+        self.chats.iter_mut().for_each(|chat| chat.standing.give_back(agent));
     }
 
     fn online(&mut self, agent: usize, cap: u32) -> Result<(), ErrorCode> {
@@ -258,9 +192,9 @@ impl Floor {
     }
 
     fn arrive(&mut self, user: usize, balance: i64) {
-        let there = |chat: &Chat| chat.user == user && !matches!(chat.stage, Stage::Over(_));
+        let there = |chat: &Chat| chat.standing.user == user && !chat.standing.is_over();
         if !self.chats.iter().any(there) {
-            self.chats.push(Chat { user, balance, stage: Stage::Waiting, handed: None });
+            self.chats.push(Chat { balance, standing: Standing::new(user) });
         }
     }
 }
@@ -319,7 +253,7 @@ impl ReferenceStateMachine for Floor {
             Step::Drain => state.due = Due::Count(state.drain()),
             Step::Claim(agent, chat) => state.due = Due::Code(state.claim(agent, chat)),
             Step::Transfer(who, chat, to) => state.due = Due::Code(state.transfer(who, chat, to)),
-            Step::End(who, chat) => state.due = Due::Code(state.end(who, chat)),
+            Step::End(who, chat) => state.due = Due::Code(state.chats[chat].standing.end(who)),
             Step::Online(agent, cap) => state.due = Due::Code(state.online(agent, cap)),
             Step::Offline(agent, back) => state.offline(agent, back),
             Step::Connect(agent) => {

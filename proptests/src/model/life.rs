@@ -4,23 +4,12 @@ use kefu_core::ErrorCode;
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
-use super::Who;
+use super::{Standing, Who};
 
 /// How many users come.
 pub const USERS: usize = 3;
 /// How many agents work, with more room than the users need.
 pub const AGENTS: usize = 2;
-
-/// Where a conversation stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Nobody's.
-    Waiting,
-    /// This agent's.
-    With(usize),
-    /// Over; whose it was last.
-    Over(Option<usize>),
-}
 
 /// One stored text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,16 +25,12 @@ pub struct Text {
 /// One conversation.
 #[derive(Debug, Clone)]
 pub struct Chat {
-    /// Whose it is.
-    pub user: usize,
-    /// Where it stands.
-    pub stage: Stage,
+    /// Whose it is, and where it stands.
+    pub standing: Standing,
     /// What was said, in order.
     pub texts: Vec<Text>,
     /// The user's judgement.
     pub stars: Option<u8>,
-    /// Who handed it to whom, if that is the last that happened to it.
-    handed: Option<(Who, usize)>,
 }
 
 /// All conversations, oldest first, and what the last step must have answered.
@@ -92,73 +77,16 @@ impl Step {
 }
 
 impl Chat {
-    fn owner(&self) -> Option<usize> {
-        match self.stage {
-            Stage::Waiting => None,
-            Stage::With(agent) => Some(agent),
-            Stage::Over(agent) => agent,
-        }
-    }
-
-    /// Whether this is a party's, or a supervisor's, business (A3).
-    fn concerns(&self, who: Who) -> bool {
-        match who {
-            Who::User(user) => user == self.user,
-            Who::Agent(agent) => self.owner() == Some(agent),
-            Who::Boss => true,
-        }
-    }
-
     fn claim(&mut self, who: Who) -> Result<(), ErrorCode> {
         let Who::Agent(agent) = who else { return Err(ErrorCode::Forbidden) };
-        match self.stage {
-            Stage::Over(_) => Err(ErrorCode::SessionClosed),
-            Stage::With(_) => Err(ErrorCode::Conflict),
-            Stage::Waiting => {
-                self.stage = Stage::With(agent);
-                self.handed = None;
-                Ok(())
-            }
-        }
-    }
-
-    fn transfer(&mut self, who: Who, target: usize) -> Result<(), ErrorCode> {
-        if matches!(who, Who::User(_)) {
-            return Err(ErrorCode::Forbidden);
-        }
-        if self.handed == Some((who, target)) && self.stage == Stage::With(target) {
-            return Ok(());
-        }
-        if !self.concerns(who) {
-            return Err(ErrorCode::NotFound);
-        }
-        match self.stage {
-            Stage::Over(_) => Err(ErrorCode::SessionClosed),
-            Stage::Waiting => Err(ErrorCode::Conflict),
-            Stage::With(owner) if owner == target => Err(ErrorCode::BadRequest),
-            Stage::With(_) if target >= AGENTS => Err(ErrorCode::AgentUnavailable),
-            Stage::With(_) => {
-                self.stage = Stage::With(target);
-                self.handed = Some((who, target));
-                Ok(())
-            }
-        }
-    }
-
-    fn end(&mut self, who: Who) -> Result<(), ErrorCode> {
-        if !self.concerns(who) {
-            return Err(ErrorCode::NotFound);
-        }
-        self.stage = Stage::Over(self.owner());
-        self.handed = None;
-        Ok(())
+        self.standing.claim(agent, true)
     }
 
     fn rate(&mut self, who: Who, stars: u8) -> Result<(), ErrorCode> {
         if !matches!(who, Who::User(_)) {
             return Err(ErrorCode::Forbidden);
         }
-        if !self.concerns(who) {
+        if !self.standing.concerns(who) {
             return Err(ErrorCode::NotFound);
         }
         if stars == 0 || stars > 5 {
@@ -173,10 +101,10 @@ impl Chat {
         if let Some(earlier) = earlier {
             return if *earlier == text { Ok(()) } else { Err(ErrorCode::Conflict) };
         }
-        if !self.concerns(text.who) {
+        if !self.standing.concerns(text.who) {
             return Err(ErrorCode::NotFound);
         }
-        if matches!(self.stage, Stage::Over(_)) {
+        if self.standing.is_over() {
             return Err(ErrorCode::SessionClosed);
         }
         self.texts.push(text);
@@ -186,21 +114,16 @@ impl Chat {
 
 impl Life {
     fn connect(&mut self, user: usize) {
-        let open = self
-            .chats
-            .iter()
-            .any(|chat| chat.user == user && !matches!(chat.stage, Stage::Over(_)));
+        let there = |chat: &Chat| chat.standing.user == user && !chat.standing.is_over();
+        let open = self.chats.iter().any(there);
         if !open {
-            let (texts, stars, handed) = (Vec::new(), None, None);
-            self.chats.push(Chat { user, stage: Stage::Waiting, texts, stars, handed });
+            let standing = Standing::new(user);
+            self.chats.push(Chat { standing, texts: Vec::new(), stars: None });
         }
     }
 
     fn requeue(&mut self, agent: usize) {
-        for chat in self.chats.iter_mut().filter(|chat| chat.stage == Stage::With(agent)) {
-            chat.stage = Stage::Waiting;
-            chat.handed = None;
-        }
+        self.chats.iter_mut().for_each(|chat| chat.standing.give_back(agent));
     }
 }
 
@@ -247,8 +170,10 @@ impl ReferenceStateMachine for Life {
         let chats = &mut state.chats;
         state.due = match *step {
             Step::Claim(who, chat) => chats[chat].claim(who),
-            Step::Transfer(who, chat, target) => chats[chat].transfer(who, target),
-            Step::End(who, chat) => chats[chat].end(who),
+            Step::Transfer(who, chat, target) => {
+                chats[chat].standing.transfer(who, target, target < AGENTS).map(drop)
+            }
+            Step::End(who, chat) => chats[chat].standing.end(who),
             Step::Rate(who, chat, stars) => chats[chat].rate(who, stars),
             Step::Say(who, chat, key, words) => chats[chat].say(Text { who, key, words }),
             Step::Connect(_) | Step::Requeue(_) | Step::ClockStep(_) => Ok(()),

@@ -9,6 +9,7 @@ mod bench;
 mod bent;
 mod run;
 mod setup;
+mod standing;
 
 pub mod desk;
 pub mod life;
@@ -22,3 +23,4 @@ pub use setup::{
     EndsTwice, FailedIsFinal, ForgetsKeys, LivenessIgnored, LoadKept, OnMemory, OnSqlite,
     ReceiptsGoBack, RefreshForgotten, RequeueLosesPlace, Setup, TiesById,
 };
+pub use standing::{Stage, Standing};
