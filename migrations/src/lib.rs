@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod dialect;
 mod m20261130_000001_chat;
+mod m20261130_000002_cluster;
 mod runner;
 
-pub use runner::{MigrateError, SchemaState, migrate, schema_state};
+pub use runner::{HISTORY_TABLE, MigrateError, SchemaState, migrate, schema_state};

@@ -3,18 +3,27 @@
 use std::collections::BTreeSet;
 
 use sea_orm_migration::sea_orm::{
-    DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions,
-    TransactionTrait,
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
 
 use crate::m20261130_000001_chat::Chat;
+use crate::m20261130_000002_cluster::Cluster;
+
+/// The table in which the migrator keeps what was applied, its key being `version`.
+pub const HISTORY_TABLE: &str = "seaql_migrations";
+
+/// Lets one migrator at a time work on a PostgreSQL database; the others wait, up to the timeout that
+/// precedes it. A lock of the transaction, since a pooler gives every transaction another connection.
+const ONE_AT_A_TIME: &str = "SET LOCAL lock_timeout = '60s'; \
+     SELECT pg_advisory_xact_lock(7163384600427066369)";
 
 struct History;
 
 impl MigratorTrait for History {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(Chat)]
+        vec![Box::new(Chat), Box::new(Cluster)]
     }
 }
 
@@ -57,13 +66,14 @@ pub async fn schema_state(database: &DatabaseConnection) -> Result<SchemaState, 
 /// [`MigrateError`]; the database is as it was.
 pub async fn migrate(database: &DatabaseConnection) -> Result<(), MigrateError> {
     // The migrator takes no lock of its own. IMMEDIATE takes SQLite's write lock before the history
-    // is read, so of two processes that start at once one migrates and the other finds it done.
+    // is read, so of two processes that start at once one migrates and the other finds it done; on
+    // PostgreSQL an advisory lock does.
     let options = TransactionOptions {
         sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
         ..TransactionOptions::default()
     };
     let transaction = database.begin_with_options(options).await?;
-    match apply(&transaction).await {
+    match apply_alone(&transaction).await {
         Ok(()) => Ok(transaction.commit().await?),
         Err(error) => {
             // What counts is why it failed; a failed rollback is repeated by closing the connection.
@@ -71,6 +81,13 @@ pub async fn migrate(database: &DatabaseConnection) -> Result<(), MigrateError> 
             Err(error)
         }
     }
+}
+
+async fn apply_alone(transaction: &DatabaseTransaction) -> Result<(), MigrateError> {
+    if transaction.get_database_backend() == DbBackend::Postgres {
+        transaction.execute_unprepared(ONE_AT_A_TIME).await?;
+    }
+    apply(transaction).await
 }
 
 async fn apply(transaction: &DatabaseTransaction) -> Result<(), MigrateError> {
@@ -82,20 +99,26 @@ async fn apply(transaction: &DatabaseTransaction) -> Result<(), MigrateError> {
 }
 
 async fn state(transaction: &DatabaseTransaction) -> Result<SchemaState, DbErr> {
-    let known: Vec<String> =
-        History::migrations().iter().map(|migration| migration.name().to_owned()).collect();
-    let applied = applied(transaction).await?;
-    if let Some(unknown) = applied.iter().find(|name| !known.contains(name)) {
-        return Ok(SchemaState::Unknown(unknown.clone()));
+    Ok(SchemaState::of(&applied(transaction).await?))
+}
+
+impl SchemaState {
+    /// Where a database stands in which the migrations `applied` were applied.
+    #[must_use]
+    pub fn of(applied: &BTreeSet<String>) -> Self {
+        let known: Vec<String> =
+            History::migrations().iter().map(|migration| migration.name().to_owned()).collect();
+        if let Some(unknown) = applied.iter().find(|name| !known.contains(name)) {
+            return Self::Unknown(unknown.clone());
+        }
+        let pending: Vec<_> = known.into_iter().filter(|name| !applied.contains(name)).collect();
+        if pending.is_empty() { Self::Current } else { Self::Pending(pending) }
     }
-    let pending: Vec<String> = known.into_iter().filter(|name| !applied.contains(name)).collect();
-    Ok(if pending.is_empty() { SchemaState::Current } else { SchemaState::Pending(pending) })
 }
 
 async fn applied(transaction: &DatabaseTransaction) -> Result<BTreeSet<String>, DbErr> {
-    let table = History::migration_table_name().to_string();
     let manager = sea_orm_migration::SchemaManager::new(transaction);
-    if !manager.has_table(table).await? {
+    if !manager.has_table(HISTORY_TABLE).await? {
         return Ok(BTreeSet::new());
     }
     let models = History::get_migration_models(transaction).await?;

@@ -58,6 +58,7 @@ passing!(SessionStore as PassingSessions {
     fn find(id: SessionId) -> Option<Session>;
     fn find_open(user: &UserId) -> Option<Session>;
     fn find_latest_ended(user: &UserId) -> Option<Session>;
+    fn list_open_after(after: Option<SessionId>, limit: u32) -> Vec<Session>;
     fn list_owned(admin: &AdminId) -> Vec<Session>;
     fn list_tips(ids: &[SessionId]) -> BTreeMap<SessionId, Seq>;
 });
@@ -68,6 +69,7 @@ passing!(AgentDirectory as PassingAgents {
     fn list_eligible(limit: u32) -> Vec<Agent>;
     fn list_live() -> Vec<Agent>;
     fn list_gone(before: Timestamp) -> Vec<Agent>;
+    fn list_after(after: Option<&AdminId>, limit: u32) -> Vec<Agent>;
 });
 
 passing!(AssignmentStore as PassingAssignments {

@@ -16,7 +16,8 @@ use crate::{AssignmentStore, Change, Pair, Verdict, decide_pass, plan_pass};
 /// between the read and the lock. The sweeper comes back within a second (Z3).
 const FRUITLESS_ROUNDS: u32 = 8;
 
-/// Gives waiting sessions to agents, one pass at a time per line.
+/// Gives waiting sessions to agents, one pass at a time per line: in this process by [`Turn`], between
+/// processes by [`AssignmentStore::transact_in_turn`].
 pub struct Drain {
     line: Arc<dyn WaitingLine>,
     agents: Arc<dyn AgentDirectory>,
@@ -65,8 +66,11 @@ impl Drain {
                 break;
             }
             match self.commit(&pairs).await? {
-                0 => fruitless += 1,
-                given => {
+                // Another process passes. It reads the line again after its commit, and finds there
+                // whatever this call was made for.
+                None => break,
+                Some(0) => fruitless += 1,
+                Some(given) => {
                     fruitless = 0;
                     assigned += given;
                 }
@@ -75,20 +79,22 @@ impl Drain {
         Ok(assigned)
     }
 
-    async fn commit(&self, pairs: &[Pair]) -> Result<usize, StoreFault> {
+    /// How many of the pairs still held; `None` when it is another process's turn.
+    async fn commit(&self, pairs: &[Pair]) -> Result<Option<usize>, StoreFault> {
         let context = self.source.context(self.trace.clone());
         let verdict = self
             .store
-            .transact(
+            .transact_in_turn(
                 &scope_of(pairs),
                 &|snapshot, ids| decide_pass(snapshot, pairs, &context, ids),
                 self.source.ids(),
             )
             .await
             .inspect_err(|fault| self.source.recover(fault))?;
-        let Verdict::Apply(Change { sessions, events, .. }) = verdict else { return Ok(0) };
+        let Some(verdict) = verdict else { return Ok(None) };
+        let Verdict::Apply(Change { sessions, events, .. }) = verdict else { return Ok(Some(0)) };
         metrics::counter!("kefu_assigned_total").increment(sessions.len() as u64);
         self.source.publish(events);
-        Ok(sessions.len())
+        Ok(Some(sessions.len()))
     }
 }

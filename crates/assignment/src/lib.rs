@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agent;
+mod board;
 mod claim;
 mod drain;
 mod end;
@@ -16,6 +17,7 @@ mod sync;
 mod transfer;
 mod turn;
 
+pub use board::{BoardPage, LoadBoard, LoadCopy, SessionCopy};
 pub use claim::decide_claim;
 pub use drain::Drain;
 pub use lock::{AssignLock, LockToken};

@@ -21,6 +21,14 @@ pub struct Pair {
     pub candidates: Vec<Candidate>,
 }
 
+impl Pair {
+    /// The chosen agent's load when the plan chose it.
+    fn planned_load(&self) -> u32 {
+        let chosen = self.candidates.iter().find(|candidate| candidate.admin_id == self.agent);
+        chosen.map_or(0, |candidate| candidate.load)
+    }
+}
+
 /// Gives each head of the line to its least-loaded eligible agent, counting what the plan itself
 /// gives away. Stops at the first head for whom nobody has room.
 #[must_use]
@@ -69,7 +77,10 @@ pub fn decide_pass(
         let Some(agent) = current(snapshot, &change, &pair.agent) else { continue };
         let holds = session.status == Status::Waiting
             && agent.is_eligible()
-            && agent.live_gen == pair.live_gen;
+            && agent.live_gen == pair.live_gen
+            // Busier than planned: a claim, a transfer or another node came first, and somebody else
+            // may be the least loaded now (Z1).
+            && agent.active_sessions <= pair.planned_load();
         if !holds {
             continue;
         }

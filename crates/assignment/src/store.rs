@@ -96,6 +96,9 @@ pub type AssignmentDecision<'a> = &'a (dyn Fn(&Snapshot, &dyn IdSource) -> Verdi
 /// - Two transactions whose scopes share a row run one after the other.
 /// - It returns the verdict that was committed. `Apply` is committed and flushed (A2); `Refuse` and
 ///   `Stale` wrote nothing.
+/// - `transact_in_turn` is `transact` for the drain: on one database one at a time (Z2), also between
+///   processes. `None` when another one runs: nothing was written, and that one's caller reads the
+///   line again after it, so that what was committed before this call is seen by somebody.
 /// - Serialization failures, deadlocks and busy errors are retried inside, few times.
 /// - `list_records` gives a session's records by id.
 ///
@@ -110,6 +113,18 @@ pub trait AssignmentStore: Send + Sync {
         decide: AssignmentDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<Verdict, StoreFault>;
+
+    /// [`Self::transact`] unless another process is in the middle of one.
+    ///
+    /// As it is here, it serves stores of one process, whose drain takes turns by itself.
+    async fn transact_in_turn(
+        &self,
+        scope: &Scope,
+        decide: AssignmentDecision<'_>,
+        ids: &dyn IdSource,
+    ) -> Result<Option<Verdict>, StoreFault> {
+        self.transact(scope, decide, ids).await.map(Some)
+    }
 
     /// The decision records of one session.
     async fn list_records(&self, session: SessionId) -> Result<Vec<DecisionRecord>, StoreFault>;

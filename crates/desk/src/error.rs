@@ -2,7 +2,7 @@
 
 use kefu_assignment::AssignmentError;
 use kefu_core::{ErrorCode, StoreFault, TextError};
-use kefu_messaging::{ReceiptError, SendError};
+use kefu_messaging::MessagingError;
 use kefu_session::Refusal;
 use kefu_upload::UploadError;
 
@@ -21,12 +21,9 @@ pub enum DeskError {
     /// An assignment failed.
     #[error(transparent)]
     Assignment(#[from] AssignmentError),
-    /// A send failed.
+    /// A send or a report failed.
     #[error(transparent)]
-    Send(#[from] SendError),
-    /// A report failed.
-    #[error(transparent)]
-    Receipt(#[from] ReceiptError),
+    Messaging(#[from] MessagingError),
     /// An upload failed.
     #[error(transparent)]
     Upload(#[from] UploadError),
@@ -49,8 +46,7 @@ impl DeskError {
             Self::Text(TextError::Control) => ErrorCode::BadRequest,
             Self::Store(fault) => fault.code(),
             Self::Assignment(error) => error.code(),
-            Self::Send(error) => error.code(),
-            Self::Receipt(error) => error.code(),
+            Self::Messaging(error) => error.code(),
             Self::Upload(error) => error.code(),
             Self::TooManyConnections => ErrorCode::RateLimited,
             Self::Overloaded => ErrorCode::Overloaded,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agents;
+mod cluster;
 mod config;
 mod connect;
 mod desk;
@@ -17,6 +18,7 @@ mod sweep;
 mod talk;
 mod typing;
 
+pub use cluster::{Cluster, Heard, NodeBus, NodeMessage, Relayed, Task, TaskLeases};
 pub use config::DeskConfig;
 pub use connect::{ConnectAnswer, ConnectRequest, Intent, OwnedSession, SessionView};
 pub use desk::{Desk, DeskParts};

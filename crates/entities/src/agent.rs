@@ -24,6 +24,7 @@ pub struct Model {
     pub live: bool,
     pub live_gen: i64,
     pub gone_since: Option<i64>,
+    pub version: i64,
 }
 
 /// None: joins are written out where they are needed.
@@ -51,6 +52,7 @@ impl TryFrom<Model> for Agent {
             live: model.live,
             live_gen: model.live_gen,
             gone_since: model.gone_since.map(Timestamp),
+            version: model.version,
         })
     }
 }
@@ -68,6 +70,7 @@ impl From<&Agent> for Model {
             live: agent.live,
             live_gen: agent.live_gen,
             gone_since: agent.gone_since.map(|time| time.0),
+            version: agent.version,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Leases of connections in this process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kefu_core::{Clock, Person, StoreFault};
+use kefu_core::{Clock, NodeName, Person, StoreFault};
 use kefu_presence::{Lease, PresenceStore};
 
 /// Queue entries that one call looks at. A call adds at most one, so any number above one keeps the
@@ -26,7 +26,14 @@ impl MemoryPresence {
     /// No leases yet.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default() }
+        let state = State { since: clock.monotonic(), ..State::default() };
+        Self { clock, state: Mutex::new(state) }
+    }
+
+    /// Loses every lease at once, as a Redis that was emptied (P4).
+    pub fn lose_all(&self) {
+        let (mut state, now) = self.state();
+        *state = State { since: now, ..State::default() };
     }
 
     fn state(&self) -> (MutexGuard<'_, State>, Duration) {
@@ -78,6 +85,18 @@ impl PresenceStore for MemoryPresence {
         let (state, now) = self.state();
         Ok(state.living(person, now).count())
     }
+
+    async fn list_nodes(&self, people: &[Person]) -> Result<Vec<BTreeSet<NodeName>>, StoreFault> {
+        let (state, now) = self.state();
+        let nodes =
+            |person| state.living(person, now).map(|slot| slot.lease.node.clone()).collect();
+        Ok(people.iter().map(nodes).collect())
+    }
+
+    async fn age(&self) -> Result<Duration, StoreFault> {
+        let (state, now) = self.state();
+        Ok(now.saturating_sub(state.since))
+    }
 }
 
 impl fmt::Debug for MemoryPresence {
@@ -102,6 +121,8 @@ struct State {
     /// the entry follows when its own time comes.
     expiry: BTreeMap<QueueKey, (Person, Lease)>,
     serial: u64,
+    /// Since when nothing was lost.
+    since: Duration,
 }
 
 impl State {
@@ -166,7 +187,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use kefu_core::{ConnId, ManualClock, NodeName, UserId};
+    use kefu_core::{ConnId, ManualClock, UserId};
 
     use super::*;
 

@@ -56,6 +56,8 @@ pub struct Agent {
     pub live_gen: i64,
     /// Since when the last lease is gone.
     pub gone_since: Option<Timestamp>,
+    /// Grows with every change of the row, so that a copy of it knows the newer of two (A1).
+    pub version: i64,
 }
 
 impl Agent {
@@ -71,6 +73,7 @@ impl Agent {
             live: false,
             live_gen: 0,
             gone_since: None,
+            version: 0,
         }
     }
 
@@ -89,33 +92,33 @@ impl Agent {
     /// Takes new sessions from now on.
     #[must_use]
     pub fn online(&self, max_sessions: u32) -> Self {
-        Self { availability: Availability::Online, max_sessions, ..self.clone() }
+        Self { availability: Availability::Online, max_sessions, ..self.next() }
     }
 
     /// Takes no new sessions.
     #[must_use]
     pub fn offline(&self) -> Self {
-        Self { availability: Availability::Offline, ..self.clone() }
+        Self { availability: Availability::Offline, ..self.next() }
     }
 
     /// Holds a lease again: a new life, with the newest name and picture.
     #[must_use]
     pub fn connected(&self, info: &AgentInfo) -> Self {
         let live_gen = if self.live { self.live_gen } else { self.live_gen + 1 };
-        Self { info: info.clone(), live: true, live_gen, gone_since: None, ..self.clone() }
+        Self { info: info.clone(), live: true, live_gen, gone_since: None, ..self.next() }
     }
 
     /// The last lease is gone.
     #[must_use]
     pub fn vanished(&self, now: Timestamp) -> Self {
         let gone_since = if self.live { Some(now) } else { self.gone_since };
-        Self { live: false, gone_since, ..self.clone() }
+        Self { live: false, gone_since, ..self.next() }
     }
 
     /// Gone from `now` on, whatever was known before: the grace begins anew (P4).
     #[must_use]
     pub fn gone_anew(&self, now: Timestamp) -> Self {
-        Self { live: false, gone_since: Some(now), ..self.clone() }
+        Self { live: false, gone_since: Some(now), ..self.next() }
     }
 
     /// With one session more, given by `record`.
@@ -124,14 +127,19 @@ impl Agent {
         Self {
             active_sessions: self.active_sessions + 1,
             last_assigned: Some(record),
-            ..self.clone()
+            ..self.next()
         }
     }
 
     /// With one session less.
     #[must_use]
     pub fn relieved(&self) -> Self {
-        Self { active_sessions: self.active_sessions.saturating_sub(1), ..self.clone() }
+        Self { active_sessions: self.active_sessions.saturating_sub(1), ..self.next() }
+    }
+
+    /// The same agent in the next version of its row.
+    fn next(&self) -> Self {
+        Self { version: self.version + 1, ..self.clone() }
     }
 }
 
@@ -142,7 +150,7 @@ impl Agent {
 /// - Committed rows only; no locks.
 /// - `list_eligible` is ordered as the router wants candidates: least load, then unassigned longest
 ///   (`None` first), then id (Z1), and holds only eligible agents.
-/// - `list_gone` is ordered by id.
+/// - `list_gone` and `list_after` are ordered by id.
 ///
 /// # Errors
 /// [`StoreFault::Unavailable`], or `Internal` for a row that cannot be read.
@@ -162,6 +170,13 @@ pub trait AgentDirectory: Send + Sync {
 
     /// Agents gone since before `before` who are still online or still own sessions.
     async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault>;
+
+    /// Up to `limit` agents above `after`, all of them in pages (A1: what copies are rebuilt from).
+    async fn list_after(
+        &self,
+        after: Option<&AdminId>,
+        limit: u32,
+    ) -> Result<Vec<Agent>, StoreFault>;
 }
 
 #[cfg(test)]
@@ -188,6 +203,24 @@ mod tests {
         let second = first.vanished(Timestamp(5)).connected(&first.info);
         assert_eq!(second.live_gen, first.live_gen + 1);
         assert_eq!(second.gone_since, None);
+    }
+
+    #[test]
+    fn every_change_is_a_newer_version() {
+        let record = AssignmentId::new(1).expect("positive");
+        let info = agent().info;
+        let changes: [&dyn Fn(&Agent) -> Agent; 7] = [
+            &|agent| agent.online(3),
+            &Agent::offline,
+            &|agent| agent.connected(&info),
+            &|agent| agent.vanished(Timestamp(1)),
+            &|agent| agent.gone_anew(Timestamp(1)),
+            &|agent| agent.loaded(record),
+            &Agent::relieved,
+        ];
+        for change in changes {
+            assert!(change(&agent()).version > agent().version, "A1");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Leases of connections: a person is there while at least one of theirs lives (P1).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,6 +24,9 @@ pub struct Lease {
 ///   acquiring a lease one holds already renews it.
 /// - `renew` re-creates a lease that expired meanwhile: the connection itself is the proof.
 /// - `release` is idempotent.
+/// - `list_nodes` names the nodes that hold a live lease of the person: where a push must go (N1).
+/// - `age` grows with time and starts anew when all leases were lost at once, by whatever cause:
+///   nobody is judged by leases that are younger than they live (P4).
 ///
 /// # Errors
 /// [`StoreFault::Unavailable`]: callers go on serving the connection (N5).
@@ -45,4 +49,10 @@ pub trait PresenceStore: Send + Sync {
 
     /// How many leases of the person live.
     async fn count(&self, person: &Person) -> Result<usize, StoreFault>;
+
+    /// The nodes of each of `people`, in their order.
+    async fn list_nodes(&self, people: &[Person]) -> Result<Vec<BTreeSet<NodeName>>, StoreFault>;
+
+    /// For how long this store has held every lease it was given.
+    async fn age(&self) -> Result<Duration, StoreFault>;
 }

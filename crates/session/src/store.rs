@@ -59,7 +59,7 @@ pub enum Updated {
 ///   decision sees the user's open session; concurrent calls for one user see each other's result.
 /// - `update`: the row is locked while the decision runs; `version` and the events are written with
 ///   it. A decision may not change `status`, `admin_id`, `last_seq` or `last_msg_id` here.
-/// - Reads return committed rows only.
+/// - Reads return committed rows only. `list_open_after` is ordered by id.
 ///
 /// # Errors
 /// [`StoreFault`]: after `Unavailable` or `Internal` nothing was written; after `Indeterminate` the
@@ -90,6 +90,14 @@ pub trait SessionStore: Send + Sync {
 
     /// The user's latest ended session.
     async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault>;
+
+    /// Up to `limit` waiting or active sessions above `after`, all of them in pages (A1: what copies
+    /// are rebuilt from).
+    async fn list_open_after(
+        &self,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreFault>;
 
     /// The agent's active sessions, by id.
     async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault>;

@@ -22,6 +22,8 @@ const GONE: &str = "SELECT * FROM cg_chat_agent \
      WHERE live = 0 AND gone_since < ?1 AND (availability = 'online' OR active_sessions > 0) \
      ORDER BY admin_id";
 
+const AFTER: &str = "SELECT * FROM cg_chat_agent WHERE admin_id > ?1 ORDER BY admin_id LIMIT ?2";
+
 /// Agents in SQLite.
 pub(crate) struct SqliteAgentDirectory(pub(crate) Arc<Database>);
 
@@ -46,10 +48,24 @@ impl AgentDirectory for SqliteAgentDirectory {
     async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
         self.list(GONE, Some(before.0.into())).await
     }
+
+    async fn list_after(
+        &self,
+        after: Option<&AdminId>,
+        limit: u32,
+    ) -> Result<Vec<Agent>, StoreFault> {
+        // Every id is longer than the empty text, which therefore stands before all.
+        let after = after.map_or("", AdminId::as_str);
+        self.list(AFTER, [after.into(), limit.into()]).await
+    }
 }
 
 impl SqliteAgentDirectory {
-    async fn list(&self, sql: &str, value: Option<Value>) -> Result<Vec<Agent>, StoreFault> {
-        Ok(rows::committed::<Entity, _>(&self.0.readers, sql, value).await?)
+    async fn list(
+        &self,
+        sql: &str,
+        values: impl IntoIterator<Item = Value> + Send,
+    ) -> Result<Vec<Agent>, StoreFault> {
+        Ok(rows::committed::<Entity, _>(&self.0.readers, sql, values).await?)
     }
 }

@@ -24,6 +24,8 @@ const BY_IDS: &str =
 const OPEN_BY_USER: &str = "SELECT * FROM cg_chat_session WHERE user_id = ?1 AND status IN (0, 1)";
 const LATEST_ENDED: &str = "SELECT * FROM cg_chat_session WHERE user_id = ?1 AND status = 2 \
      ORDER BY id DESC LIMIT 1";
+const OPEN_AFTER: &str =
+    "SELECT * FROM cg_chat_session WHERE id > ?1 AND status IN (0, 1) ORDER BY id LIMIT ?2";
 const OWNED: &str = "SELECT * FROM cg_chat_session WHERE admin_id = ?1 AND status = 1 ORDER BY id";
 const TIPS: &str = "SELECT id, last_seq FROM cg_chat_session \
      WHERE id IN (SELECT value FROM json_each(?1))";
@@ -67,6 +69,15 @@ impl SessionStore for SqliteSessionStore {
 
     async fn find_latest_ended(&self, user: &UserId) -> Result<Option<Session>, StoreFault> {
         self.find_one(LATEST_ENDED, user.as_str().into()).await
+    }
+
+    async fn list_open_after(
+        &self,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreFault> {
+        let values = [after.map_or(0, SessionId::get).into(), limit.into()];
+        Ok(rows::committed::<Entity, _>(&self.0.readers, OPEN_AFTER, values).await?)
     }
 
     async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {

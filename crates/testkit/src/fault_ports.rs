@@ -52,6 +52,14 @@ macro_rules! delegate {
                 self.read(self.inner.find_latest_ended(user)).await
             }
 
+            async fn list_open_after(
+                &self,
+                after: Option<SessionId>,
+                limit: u32,
+            ) -> Result<Vec<Session>, StoreFault> {
+                self.read(self.inner.list_open_after(after, limit)).await
+            }
+
             async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
                 self.read(self.inner.list_owned(admin)).await
             }

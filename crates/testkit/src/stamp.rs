@@ -31,6 +31,7 @@ macro_rules! store_contract {
                 an_impossible_session_is_not_stored,
                 a_restart_keeps_open_sessions,
                 tips_of_many_sessions_are_read_at_once,
+                open_sessions_come_in_pages,
             ],
             agents: [
                 every_field_survives,
@@ -40,6 +41,7 @@ macro_rules! store_contract {
                 only_eligible_agents_are_candidates,
                 candidates_agree_with_the_rule,
                 gone_agents_are_listed_by_id,
+                all_agents_come_in_pages,
             ],
             assignments: [
                 the_snapshot_is_the_scope,
@@ -165,6 +167,7 @@ macro_rules! coordination_contract {
                 releasing_is_idempotent,
                 the_limit_is_kept,
                 the_limit_holds_at_once,
+                a_person_is_on_the_nodes_of_their_leases,
             ],
             assign_lock: [
                 a_held_lock_is_refused,

@@ -192,3 +192,17 @@ fn a_broken_pair_does_not_hold_up_the_others() {
     assert_eq!(given, [sessions[1].id, sessions[3].id]);
     assert!(change.sessions.iter().all(|s| s.status == Status::Active));
 }
+
+#[test]
+fn an_agent_who_became_busier_than_planned_is_left_to_the_next_plan() {
+    let (heads, planned) = (heads(2), [with_load("a", 1, None), with_load("b", 2, None)]);
+    let pairs = plan_pass(&heads, &planned);
+    assert_eq!(chosen(&pairs), ["a", "a"]);
+    let claimed = [with_load("a", 3, None), with_load("b", 2, None)];
+    assert!(
+        decide(&snapshot(&heads, &claimed), &pairs).sessions.is_empty(),
+        "Z1: now b is less loaded"
+    );
+    let relieved = [with_load("a", 0, None), with_load("b", 2, None)];
+    assert_eq!(decide(&snapshot(&heads, &relieved), &pairs).sessions.len(), 2, "still the least");
+}

@@ -26,11 +26,23 @@ type Request = (u32, u32);
 struct Book {
     written: Mutex<Vec<Request>>,
     flushes: Mutex<u32>,
+    /// Whoever shared a batch with the poison is refused from then on, as by a writer that gives up
+    /// the whole batch instead of parting it.
+    is_whole: bool,
+    refused: Mutex<BTreeSet<Request>>,
 }
 
 impl Book {
     fn written(&self) -> Vec<Request> {
         self.written.lock().expect("no panic").clone()
+    }
+
+    fn refuses(&self, batch: &[Request]) -> bool {
+        let mut refused = self.refused.lock().expect("no panic");
+        if self.is_whole && batch.contains(&POISON) {
+            refused.extend(batch);
+        }
+        batch.iter().any(|request| *request == POISON || refused.contains(request))
     }
 }
 
@@ -41,7 +53,7 @@ impl Flush for Book {
 
     async fn flush(&self, batch: &[Request]) -> Result<Vec<Request>, StoreFault> {
         yield_now().await;
-        if batch.contains(&POISON) {
+        if self.refuses(batch) {
             return Err(StoreFault::internal("poison"));
         }
         let fresh: Vec<_> = {
@@ -69,6 +81,8 @@ enum Mistake {
     Abandoned,
     /// Requests are spread over the shards one by one, not by sender.
     Scattered,
+    /// A batch with the poison in it fails as a whole.
+    Unparted,
 }
 
 /// What came of one request that was taken.
@@ -80,7 +94,9 @@ async fn send(writer: Arc<Batcher<Book>>, sender: u32, mistake: Mistake) -> Vec<
         let request = (sender, number);
         let queued = match mistake {
             Mistake::Scattered => writer.submit(&request, request),
-            Mistake::None | Mistake::Abandoned => writer.submit(&sender, request),
+            Mistake::None | Mistake::Abandoned | Mistake::Unparted => {
+                writer.submit(&sender, request)
+            }
         };
         match queued {
             Ok(answer) => pending.push((request, answer)),
@@ -118,7 +134,9 @@ fn check(answers: &[Answered], written: &[Request]) {
 
 fn scene(mistake: Mistake, stops_early: bool) {
     block_on(async move {
-        let (book, stop) = (Arc::new(Book::default()), CancellationToken::new());
+        let is_whole = mistake == Mistake::Unparted;
+        let book = Arc::new(Book { is_whole, ..Book::default() });
+        let stop = CancellationToken::new();
         let (writer, shards) = Batcher::with_shards(&book, CONFIG, &stop);
         let writer = Arc::new(writer);
         let mut running = Vec::new();
@@ -129,7 +147,7 @@ fn scene(mistake: Mistake, stops_early: bool) {
                     Mistake::Abandoned => {
                         stop.run_until_cancelled(shard).await;
                     }
-                    Mistake::None | Mistake::Scattered => shard.await,
+                    Mistake::None | Mistake::Scattered | Mistake::Unparted => shard.await,
                 }
             }));
         }
@@ -167,4 +185,5 @@ fn a_stop_among_submits_finishes_what_was_taken() {
 fn every_broken_writer_is_caught() {
     is_caught("taken and abandoned", || scene(Mistake::Abandoned, true));
     is_caught("order of a sender lost", || scene(Mistake::Scattered, false));
+    is_caught("a sound request suffered", || scene(Mistake::Unparted, false));
 }

@@ -71,6 +71,14 @@ impl AgentDirectory for Ports {
     async fn list_gone(&self, before: Timestamp) -> Result<Vec<Agent>, StoreFault> {
         self.call(self.world.stores.agents.list_gone(before)).await
     }
+
+    async fn list_after(
+        &self,
+        after: Option<&AdminId>,
+        limit: u32,
+    ) -> Result<Vec<Agent>, StoreFault> {
+        self.call(self.world.stores.agents.list_after(after, limit)).await
+    }
 }
 
 #[async_trait]

@@ -33,4 +33,12 @@ impl AgentDirectory for MemoryWorld {
         };
         Ok(self.begin().await.agents.all().filter(gone).cloned().collect())
     }
+
+    async fn list_after(
+        &self,
+        after: Option<&AdminId>,
+        limit: u32,
+    ) -> Result<Vec<Agent>, StoreFault> {
+        Ok(self.begin().await.agents.after(after).take(limit as usize).cloned().collect())
+    }
 }

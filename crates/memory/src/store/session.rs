@@ -67,6 +67,15 @@ impl SessionStore for MemoryWorld {
         Ok(self.begin().await.sessions.find_latest_ended(user).cloned())
     }
 
+    async fn list_open_after(
+        &self,
+        after: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<Session>, StoreFault> {
+        let tables = self.begin().await;
+        Ok(tables.sessions.open_after(after).take(limit as usize).cloned().collect())
+    }
+
     async fn list_owned(&self, admin: &AdminId) -> Result<Vec<Session>, StoreFault> {
         Ok(self.begin().await.sessions.owned_by(admin).cloned().collect())
     }

@@ -1,6 +1,7 @@
 //! `cg_chat_agent`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use kefu_core::{AdminId, AssignmentId, StoreFault};
 use kefu_presence::Agent;
@@ -26,6 +27,12 @@ impl AgentTable {
     /// Everybody, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Agent> {
         self.rows.values()
+    }
+
+    /// Everybody above `after`, by id.
+    pub(crate) fn after(&self, after: Option<&AdminId>) -> impl Iterator<Item = &Agent> {
+        let above = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.rows.range::<AdminId, _>((above, Bound::Unbounded)).map(|(_, agent)| agent)
     }
 
     /// Who may be given a session now, preferred first.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 
 use kefu_core::{AdminId, SessionId, StoreFault, UserId};
 use kefu_messaging::Tip;
@@ -48,6 +49,13 @@ impl SessionTable {
     /// The agent's active sessions, by id.
     pub(crate) fn owned_by(&self, admin: &AdminId) -> impl Iterator<Item = &Session> {
         self.ids_owned_by(admin).into_iter().flatten().filter_map(|id| self.rows.get(id))
+    }
+
+    /// Those who wait or are served, above `after`, by id.
+    pub(crate) fn open_after(&self, after: Option<SessionId>) -> impl Iterator<Item = &Session> {
+        let above = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.rows.range((above, Bound::Unbounded)).map(|(_, session)| session);
+        rows.filter(|session| session.is_open())
     }
 
     /// Those who wait, in the order of the line.

@@ -30,6 +30,7 @@ pub async fn every_field_survives<H: Harness>() {
         live: false,
         live_gen: 77,
         gone_since: Some(Timestamp(1_769_558_400_123)),
+        version: 99,
     };
     let plain = idle_agent_row("a2", 1);
     world.put_agents(&[full.clone(), plain.clone()]).await;
@@ -157,6 +158,22 @@ pub async fn gone_agents_are_listed_by_id<H: Harness>() {
         .await;
     let gone = world.stores.agents.list_gone(now.before(Duration::from_secs(120))).await.unwrap();
     assert_eq!(names(&gone), ["adam", "busy", "zoe"]);
+}
+
+/// A1: pages over everybody, each agent once, by id.
+pub async fn all_agents_come_in_pages<H: Harness>() {
+    let (_harness, world) = World::start::<H>().await;
+    let rows: Vec<_> = IDS.iter().rev().map(|id| idle_agent_row(id, 3)).collect();
+    world.put_agents(&rows).await;
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.stores.agents.list_after(after.as_ref(), 3).await.unwrap();
+        let Some(last) = page.last() else { break };
+        assert!(page.len() <= 3);
+        after = Some(last.info.admin_id.clone());
+        seen.extend(page);
+    }
+    assert_eq!(names(&seen), IDS);
 }
 
 fn names(agents: &[Agent]) -> Vec<&str> {

@@ -23,6 +23,28 @@ pub async fn leases_are_counted_per_person<H: CoordinationHarness>() {
     assert_eq!(presence.count(&agent).await.unwrap(), 0);
 }
 
+/// N1: a person is where a lease of theirs lives; an expired or released one leads nowhere.
+pub async fn a_person_is_on_the_nodes_of_their_leases<H: CoordinationHarness>() {
+    let harness = H::start().await;
+    let presence = harness.coordination().presence;
+    let (here, away) = (user("here"), user("away"));
+    let on = |names: &[&str]| -> BTreeSet<NodeName> {
+        names.iter().map(|name| NodeName::new(*name).unwrap()).collect()
+    };
+    presence.acquire(&here, &lease("n1", 1), TTL / 2, 10).await.unwrap();
+    presence.acquire(&here, &lease("n2", 2), TTL, 10).await.unwrap();
+    presence.acquire(&here, &lease("n2", 3), TTL, 10).await.unwrap();
+    let people = [here.clone(), away];
+    let nodes = presence.list_nodes(&people).await.unwrap();
+    assert_eq!(nodes, [on(&["n1", "n2"]), on(&[])]);
+    harness.advance(TTL / 2 + Duration::from_secs(1)).await;
+    assert_eq!(presence.list_nodes(&people).await.unwrap(), [on(&["n2"]), on(&[])]);
+    for conn in [2, 3] {
+        presence.release(&here, &lease("n2", conn)).await.unwrap();
+    }
+    assert_eq!(presence.list_nodes(&people).await.unwrap(), [on(&[]), on(&[])]);
+}
+
 /// P1: alive at 59 s, gone at 61 s, swept or not.
 pub async fn a_lease_dies_after_its_ttl<H: CoordinationHarness>() {
     let harness = H::start().await;

@@ -114,6 +114,28 @@ pub async fn opening_refreshes_a_waiting_session<H: Harness>() {
     assert_eq!(world.outbox().await.len(), 1);
 }
 
+/// A1: pages over what is open, each session once, by id; ended ones are left out.
+pub async fn open_sessions_come_in_pages<H: Harness>() {
+    let (_harness, world) = World::start::<H>().await;
+    let mut open = Vec::new();
+    for n in 0..7 {
+        open.push(world.open(&format!("u{n}"), n).await.id);
+    }
+    let admin = world.agent("a1", 1).await;
+    world.claim(&admin, open[2]).await.unwrap();
+    world.end_by_user(&world.session(open[4]).await).await;
+    open.remove(4);
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.stores.sessions.list_open_after(after, 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        assert!(page.len() <= 2);
+        after = Some(last.id);
+        seen.extend(page.iter().map(|session| session.id));
+    }
+    assert_eq!(seen, open);
+}
+
 /// An active session keeps the balance it began to wait with.
 pub async fn opening_keeps_an_active_session<H: Harness>() {
     let (_harness, world) = World::start::<H>().await;
