@@ -216,7 +216,9 @@ impl Retrier {
             cumulative: false,
         };
         match self.receipts.report(request).await {
-            Err(crate::ReceiptError::Submit(crate::SubmitError::Store(fault))) => Err((due, fault)),
+            Err(crate::MessagingError::Submit(crate::SubmitError::Store(fault))) => {
+                Err((due, fault))
+            }
             // Refused: the message is gone. Overloaded or stopped: it stays `pending`.
             Ok(()) | Err(_) => Ok(()),
         }

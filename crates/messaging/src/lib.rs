@@ -3,6 +3,7 @@
 mod append;
 mod batch;
 mod delivery;
+mod error;
 pub mod invariant;
 mod message;
 mod push;
@@ -18,13 +19,14 @@ pub use append::{
 };
 pub use batch::{BatchConfig, Batcher, Flush, Pending, SubmitError};
 pub use delivery::{Delivery, Parties};
+pub use error::MessagingError;
 pub use message::{Message, MessageStatus, MessageType, Sender, Side};
 pub use push::{Push, Pusher, QueueEntry, Reach, RemovalReason, SessionOffer};
 pub use receipt::{
     Receipt, ReceiptOutcome, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Reported,
     StatusChange, decide_receipts,
 };
-pub use receipts::{ReceiptError, Receipts};
+pub use receipts::Receipts;
 pub use retry::RetrySchedule;
-pub use sends::{PendingSend, SendError, Sends};
+pub use sends::{PendingSend, Sends};
 pub use store::{AppendDecision, MessageStore, ReceiptDecision, Window};

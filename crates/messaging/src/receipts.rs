@@ -3,40 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_core::{ErrorCode, StoreFault};
-use kefu_session::Refusal;
+use kefu_core::StoreFault;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::retry::RetryHandle;
 use crate::{
-    BatchConfig, Batcher, Flush, MessageStore, Push, Pusher, ReceiptOutcome, ReceiptRequest,
-    StatusChange, SubmitError, decide_receipts,
+    BatchConfig, Batcher, Flush, MessageStore, MessagingError, Push, Pusher, ReceiptOutcome,
+    ReceiptRequest, StatusChange, decide_receipts,
 };
-
-/// Why a report was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReceiptError {
-    /// The rules refuse it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It was not queued, or the store failed. Reporting again is harmless.
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-}
-
-impl ReceiptError {
-    /// The code a client sees.
-    #[must_use]
-    pub const fn code(&self) -> ErrorCode {
-        match self {
-            Self::Refused(refusal) => refusal.code(),
-            Self::Submit(SubmitError::Overloaded) => ErrorCode::Overloaded,
-            Self::Submit(SubmitError::Closed) => ErrorCode::Unavailable,
-            Self::Submit(SubmitError::Store(fault)) => fault.code(),
-        }
-    }
-}
 
 /// Records receipts behind the group-commit writer.
 pub struct Receipts {
@@ -66,7 +41,7 @@ impl Receipts {
     ///
     /// # Errors
     /// `not_found` for a message the reporter may not see, `forbidden` for one of their own side.
-    pub async fn report(&self, request: ReceiptRequest) -> Result<(), ReceiptError> {
+    pub async fn report(&self, request: ReceiptRequest) -> Result<(), MessagingError> {
         let key = request.msg_id;
         match self.writer.submit(&key, request)?.await? {
             ReceiptOutcome::Taken => Ok(()),

@@ -6,40 +6,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use kefu_core::{ErrorCode, SessionId, StoreFault, TraceId};
+use kefu_core::{SessionId, StoreFault, TraceId};
 use kefu_events::EventSource;
-use kefu_session::Refusal;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    AppendOutcome, AppendRequest, AppendTarget, BatchConfig, Batcher, Flush, MessageStore, Pending,
-    Stored, SubmitError, decide_append,
+    AppendOutcome, AppendRequest, AppendTarget, BatchConfig, Batcher, Flush, MessageStore,
+    MessagingError, Pending, Stored, decide_append,
 };
-
-/// Why a message is not stored.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// The rules refuse it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It was not queued, or the store failed.
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-}
-
-impl SendError {
-    /// The code a client sees.
-    #[must_use]
-    pub const fn code(&self) -> ErrorCode {
-        match self {
-            Self::Refused(refusal) => refusal.code(),
-            Self::Submit(SubmitError::Overloaded) => ErrorCode::Overloaded,
-            Self::Submit(SubmitError::Closed) => ErrorCode::Unavailable,
-            Self::Submit(SubmitError::Store(fault)) => fault.code(),
-        }
-    }
-}
 
 /// Stores messages behind the group-commit writer.
 pub struct Sends {
@@ -79,7 +54,7 @@ impl Sends {
         &self,
         request: AppendRequest,
         open_session: Option<SessionId>,
-    ) -> Result<PendingSend, SendError> {
+    ) -> Result<PendingSend, MessagingError> {
         let shard = match &request.target {
             AppendTarget::Session(session) => Some(*session),
             AppendTarget::OpenSessionOf(_) => open_session,
@@ -95,7 +70,7 @@ pub struct PendingSend {
 }
 
 impl Future for PendingSend {
-    type Output = Result<Stored, SendError>;
+    type Output = Result<Stored, MessagingError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.pending).poll(context).map(|answer| match answer? {
