@@ -194,7 +194,8 @@ fn scene(mistake: Mistake, leaves_early: bool) {
         }
         let (upto, messages) = messages_of(&reading.await.expect("read"));
         // One that was stored before the answer was read and pushed after it comes again, and the
-        // client knows it by its id (M4). None that was held back does.
+        // client knows it by its id (M2, "a push may repeat what an answer carried"). None that was
+        // held back does.
         let (again, new): (Vec<_>, Vec<_>) = messages.into_iter().partition(|seq| *seq <= upto);
         let first_after = scene.first_after.load(Ordering::SeqCst);
         assert!(again.iter().all(|seq| *seq >= first_after), "a message that was held is doubled");
