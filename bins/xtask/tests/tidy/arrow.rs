@@ -36,7 +36,7 @@ const DOMAIN: [&str; 9] = [
 ];
 
 /// The table of docs/architecture.md. A crate may use only crates above its own row.
-const TABLE: [Row; 21] = [
+const TABLE: [Row; 22] = [
     row("kefu-core", Only(&[])),
     row("kefu-events", Only(&["kefu-core"])),
     row("kefu-session", Only(&["kefu-core", "kefu-events"])),
@@ -55,6 +55,7 @@ const TABLE: [Row; 21] = [
     row("kefu-protocol", DomainAnd(&[])),
     row("kefu-entities", DomainAnd(&[])),
     row("kefu-sqlite", DomainAnd(&["kefu-entities", "kefu-migrations"])),
+    row("kefu-redis", DomainAnd(&[])),
     row("kefu-web", Only(&[])),
     row("kefu-gateway", DomainAnd(&["kefu-protocol", "kefu-web"])),
     row("kefu-app", Above),
@@ -137,11 +138,16 @@ struct Restriction {
     reason: &'static str,
 }
 
-const RESTRICTIONS: [Restriction; 3] = [
+const RESTRICTIONS: [Restriction; 4] = [
     Restriction {
         external: &["sea-orm", "sea-orm-migration", "sqlx"],
         users: &["kefu-migrations", "kefu-entities", "kefu-sqlite", "kefu-proptests"],
         reason: "SQL types never cross an adapter's edge",
+    },
+    Restriction {
+        external: &["fred"],
+        users: &["kefu-redis"],
+        reason: "the client library is little maintained: it stays where it can be swapped",
     },
     Restriction {
         external: &["axum"],
@@ -255,6 +261,8 @@ mod tests {
         };
         assert_eq!(complaints("kefu-desk", "sea-orm"), 1);
         assert_eq!(complaints("kefu-sqlite", "sea-orm"), 0);
+        assert_eq!(complaints("kefu-desk", "fred"), 1);
+        assert_eq!(complaints("kefu-redis", "fred"), 0);
         assert_eq!(complaints("kefu-messaging", "axum"), 1);
         assert_eq!(complaints("kefu-messaging", "anyhow"), 1);
         assert_eq!(complaints("kefu-core", "tokio"), 1);
