@@ -1,0 +1,11 @@
+-- A1: every copy carries its row's version, so the rows that are copied have one.
+
+ALTER TABLE cg_chat_agent ADD COLUMN version BIGINT NOT NULL DEFAULT 0 CHECK (version >= 0);
+
+-- Who does what only one process should do at a time.
+CREATE TABLE cg_lease (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    holder TEXT NOT NULL,
+    epoch BIGINT NOT NULL CHECK (epoch > 0),
+    expires_at BIGINT NOT NULL
+);
