@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU16, Ordering};
 
 use crate::clock::{Clock, Timestamp};
 use crate::id::WorkerId;
@@ -35,7 +35,7 @@ pub const fn timestamp_of(id: i64) -> Timestamp {
 #[derive(Debug)]
 pub struct SnowflakeIds {
     clock: Arc<dyn Clock>,
-    worker: WorkerId,
+    worker: AtomicU16,
     last: AtomicI64,
 }
 
@@ -43,13 +43,22 @@ impl SnowflakeIds {
     /// A generator that starts above `highest_stored` (0 for an empty store), as T3 asks after a restart.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, worker: WorkerId, highest_stored: i64) -> Self {
-        Self { clock, worker, last: AtomicI64::new(highest_stored) }
+        let (worker, last) = (AtomicU16::new(worker.get()), AtomicI64::new(highest_stored));
+        Self { clock, worker, last }
+    }
+
+    /// Goes on under another worker id, above the highest id stored by now: the first one was lost
+    /// (T3). A call that runs meanwhile may still give an id of the lost one, so whoever stores ids
+    /// checks the lease under which they were made.
+    pub fn reassign(&self, worker: WorkerId, highest_stored: i64) {
+        self.last.fetch_max(highest_stored, Ordering::Relaxed);
+        self.worker.store(worker.get(), Ordering::Relaxed);
     }
 
     /// The lowest id of this worker that is above `floor`: the next sequence number, or the
     /// first of the next millisecond.
     fn above(&self, floor: i64) -> i64 {
-        let worker = i64::from(self.worker.get()) << SEQUENCE_BITS;
+        let worker = i64::from(self.worker.load(Ordering::Relaxed)) << SEQUENCE_BITS;
         let millisecond = floor >> TIME_SHIFT;
         let first = (millisecond << TIME_SHIFT) | worker;
         if floor < first {
@@ -145,6 +154,19 @@ mod tests {
         let (clock, _) = source(0);
         let stored = (clock.now().0 - EPOCH_MS + 5_000) << TIME_SHIFT;
         let (_, ids) = source(stored);
+        assert!(ids.next_after(0) > stored);
+    }
+
+    #[test]
+    fn another_worker_goes_on_above_both() {
+        let (clock, ids) = source(0);
+        let before = ids.next_after(0);
+        ids.reassign(WorkerId::new(9).expect("in range"), 0);
+        let after = ids.next_after(0);
+        assert!(after > before);
+        assert_eq!((after >> SEQUENCE_BITS) & 1023, 9);
+        let stored = (clock.now().0 - EPOCH_MS + 5_000) << TIME_SHIFT;
+        ids.reassign(WorkerId::new(10).expect("in range"), stored);
         assert!(ids.next_after(0) > stored);
     }
 
