@@ -1,0 +1,166 @@
+//! The wire between nodes over publish and subscribe: at most once (N1, N3).
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fred::prelude::{Builder, Client, ClientLike, Error, ErrorKind, PubsubInterface};
+use kefu_core::{NodeName, StoreFault};
+use kefu_desk::{Heard, NodeBus, NodeMessage};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connect::keep_connected;
+use crate::error::store_fault;
+use crate::key::Keys;
+use crate::subscription::Subscription;
+use crate::{ConnectError, wire};
+
+/// What a subscriber may leave unread before the connection's own queue fills, and then overflows.
+const HEARD: usize = 1_024;
+
+/// [`NodeBus`] over Redis.
+pub(crate) struct RedisNodeBus {
+    node: NodeName,
+    keys: Keys,
+    builder: Builder,
+    /// One connection for everything said: several would not keep its order.
+    publisher: Client,
+    /// Whether something said may not have arrived, which the others must hear before what comes next.
+    owes_gap: AtomicBool,
+    command_timeout: Duration,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl RedisNodeBus {
+    pub(crate) fn start(
+        options: &crate::RedisOptions,
+        builder: Builder,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Result<Self, ConnectError> {
+        let publisher = builder.build().map_err(|_| ConnectError::Url)?;
+        keep_connected("publish", publisher.clone(), tracker, stop.clone());
+        Ok(Self {
+            node: options.node.clone(),
+            keys: Keys::new(&options.key_prefix),
+            builder,
+            publisher,
+            owes_gap: AtomicBool::new(false),
+            command_timeout: options.command_timeout,
+            tracker: tracker.clone(),
+            stop: stop.clone(),
+        })
+    }
+
+    /// Publishes to every channel in one go.
+    async fn publish(
+        &self,
+        channels: Vec<String>,
+        message: &NodeMessage,
+    ) -> Result<(), StoreFault> {
+        let frame = wire::encode(&self.node, message).map_err(StoreFault::internal)?;
+        let owed = Owed::take(&self.owes_gap);
+        let written = self.write(channels, &frame, owed.was_owed).await;
+        match written {
+            Ok(()) => {
+                owed.settle();
+                Ok(())
+            }
+            Err(error) => Err(store_fault("publish", &error)),
+        }
+    }
+
+    async fn write(
+        &self,
+        channels: Vec<String>,
+        frame: &str,
+        gap_first: bool,
+    ) -> Result<(), Error> {
+        if !self.publisher.is_connected() {
+            return Err(Error::new(ErrorKind::IO, "not connected"));
+        }
+        let pipeline = self.publisher.pipeline();
+        if gap_first {
+            let lost = wire::encode_lost(&self.node)
+                .map_err(|error| Error::new(ErrorKind::Parse, error.to_string()))?;
+            let () = pipeline.publish(self.keys.common_channel(), lost).await?;
+        }
+        for channel in channels {
+            let () = pipeline.publish(channel, frame).await?;
+        }
+        let _receivers: Vec<i64> = pipeline.all().await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl NodeBus for RedisNodeBus {
+    async fn send(&self, to: &BTreeSet<NodeName>, message: &NodeMessage) -> Result<(), StoreFault> {
+        let others = to.iter().filter(|node| **node != self.node);
+        let channels: Vec<_> = others.map(|node| self.keys.node_channel(node)).collect();
+        if channels.is_empty() {
+            return Ok(());
+        }
+        self.publish(channels, message).await
+    }
+
+    async fn broadcast(&self, message: &NodeMessage) -> Result<(), StoreFault> {
+        self.publish(vec![self.keys.common_channel()], message).await
+    }
+
+    async fn subscribe(&self) -> mpsc::Receiver<Heard> {
+        let (out, heard) = mpsc::channel(HEARD);
+        let Ok(client) = self.builder.build() else { return heard };
+        let (ready, is_ready) = oneshot::channel();
+        let channels = [self.keys.node_channel(&self.node), self.keys.common_channel()];
+        let subscription = Subscription::new(&self.node, channels, client.clone(), out);
+        let end = self.stop.child_token();
+        keep_connected("subscribe", client, &self.tracker, end.clone());
+        self.tracker.spawn(async move {
+            end.run_until_cancelled(subscription.listen(ready)).await;
+            end.cancel();
+        });
+        // Whoever says something after this is heard, if Redis is there. If not, the first thing
+        // heard will be a gap.
+        let _ = timeout(self.command_timeout, is_ready).await;
+        heard
+    }
+}
+
+impl fmt::Debug for RedisNodeBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisNodeBus").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+/// The debt of a gap while something is being said. Unless settled it stands again, also when the
+/// caller was dropped in the middle.
+struct Owed<'a> {
+    debt: &'a AtomicBool,
+    was_owed: bool,
+    is_settled: bool,
+}
+
+impl<'a> Owed<'a> {
+    fn take(debt: &'a AtomicBool) -> Self {
+        Self { debt, was_owed: debt.swap(false, Ordering::AcqRel), is_settled: false }
+    }
+
+    fn settle(mut self) {
+        self.is_settled = true;
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.debt.store(true, Ordering::Release);
+        }
+    }
+}

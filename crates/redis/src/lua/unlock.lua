@@ -1,0 +1,6 @@
+-- Compare and delete: only who shows the present token releases (Z4).
+-- KEYS: the lock. ARGV: token.
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+    return redis.call('DEL', KEYS[1])
+end
+return 0
