@@ -1,1 +1,23 @@
 #![doc = include_str!("../README.md")]
+
+mod agent;
+mod append;
+mod assignment;
+mod bulk;
+mod connect;
+mod error;
+mod line;
+mod message;
+mod open;
+mod outbox;
+mod receipt;
+mod rows;
+mod session;
+mod task;
+mod transaction;
+mod upload;
+mod worker;
+
+pub use connect::PgOptions;
+pub use open::{OpenError, PgStore};
+pub use worker::WorkerLease;

@@ -1,10 +1,12 @@
 //! A throw-away Redis: in memory only, on a free loopback port, gone with the process that started it.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
+
+use super::free_port;
 
 /// Names a running Redis (6.2 or newer, or Valkey) to use instead of starting one for [`shared`].
 pub const REDIS_URL_VARIABLE: &str = "KEFU_TEST_REDIS_URL";
@@ -15,15 +17,12 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 /// Ports to try; a port that looked free may be taken until the server binds it.
 const START_ATTEMPTS: usize = 8;
 
-/// Below the range from which the system gives out ports of its own.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
-
 /// Starts the server in a folder of its own and says its process id. Blocks on a pipe that only the
 /// test process holds: when that ends, however it ends, the server is killed and the folder removed.
 const SUPERVISOR: &str = r#"
 dir=$(mktemp -d) || exit 1
-redis-server --bind 127.0.0.1 --port "$1" --dir "$dir" --save "" --appendonly no \
-    --maxmemory-policy noeviction --cluster-enabled "$2" &
+redis-server --bind 127.0.0.1 --dir "$dir" --save "" --appendonly no \
+    --maxmemory-policy noeviction "$@" &
 echo "pid $!"
 cat > /dev/null
 kill -9 $!
@@ -161,6 +160,19 @@ enum Mode {
     Slots,
 }
 
+impl Mode {
+    fn arguments(self, port: u16) -> Vec<String> {
+        let mut all = vec!["--port".to_owned(), port.to_string()];
+        if matches!(self, Self::Slots) {
+            let between_nodes = (port - 10_000).to_string();
+            let slots = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"];
+            all.extend(slots.map(str::to_owned));
+            all.extend(["--cluster-port".to_owned(), between_nodes]);
+        }
+        all
+    }
+}
+
 /// A supervised server. Dropping it kills the server.
 #[derive(Debug)]
 struct Process {
@@ -173,12 +185,9 @@ impl Process {
     /// `None` when the server ended before it was ready: its port was taken.
     fn start(port: u16, mode: Mode) -> Option<Self> {
         assert_installed();
-        let slots = match mode {
-            Mode::Single => "no",
-            Mode::Slots => "yes",
-        };
         let mut supervisor = Command::new("sh")
-            .args(["-c", SUPERVISOR, "redis-supervisor", &port.to_string(), slots])
+            .args(["-c", SUPERVISOR, "redis-supervisor"])
+            .args(mode.arguments(port))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -223,12 +232,4 @@ fn assert_installed() {
         "redis-server is not installed: `apt-get install redis-server`, or name a running one in \
          {REDIS_URL_VARIABLE}"
     );
-}
-
-fn free_port() -> u16 {
-    // Any free port serves; nothing about a test is repeated by repeating it.
-    let first = rand::random_range(PORTS);
-    let ports = (first..PORTS.end).chain(PORTS.start..first);
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    ports.into_iter().find(is_free).expect("some port is free")
 }

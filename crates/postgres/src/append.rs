@@ -1,0 +1,160 @@
+//! A batch of sends as one transaction of six messages, whatever its size: begin with its limits, lock
+//! the sessions, read what was stored under the keys, write, commit; one more when images are shown.
+
+use std::collections::BTreeSet;
+
+use kefu_core::{IdSource, SessionId, UserId};
+use kefu_entities::message::{Entity, Model};
+use kefu_entities::{session, upload};
+use kefu_messaging::{
+    AppendDecision, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Tip,
+};
+use kefu_session::{Session, Status};
+use kefu_upload::{UploadPath, UploadRow};
+
+use crate::bulk::Bulk;
+use crate::error::Failure;
+use crate::outbox::add_events;
+use crate::rows::{self, query};
+use crate::session::{lock, raw};
+use crate::transaction::{Outcome, Transaction, Work};
+
+/// Named sessions and open sessions of named users, all locked in id order. A session that ended
+/// while this waited for it is looked at again, so it counts as open no more.
+const LOCK: &str = "SELECT * FROM cg_chat_session \
+     WHERE id = ANY($1) OR (user_id = ANY($2) AND status IN (0, 1)) \
+     ORDER BY id FOR NO KEY UPDATE";
+/// A statement of its own after the locks: READ COMMITTED takes its snapshot per statement, and what
+/// was committed while the locks were waited for must be seen (T2).
+const BY_KEYS: &str = "SELECT m.* FROM UNNEST($1::text[], $2::text[], $3::text[]) AS k(t, s, c) \
+     JOIN cg_chat_message AS m \
+       ON m.sender_type = k.t AND m.sender_id = k.s AND m.client_msg_id = k.c";
+/// Held until the commit, so that what a message shows is not forgotten meanwhile (U1).
+const UPLOADS: &str = "SELECT * FROM cg_chat_upload WHERE path = ANY($1) ORDER BY path \
+     FOR KEY SHARE";
+
+pub(crate) struct Append<'a> {
+    pub(crate) batch: &'a [AppendRequest],
+    pub(crate) decide: AppendDecision<'a>,
+    pub(crate) ids: &'a dyn IdSource,
+}
+
+impl Work for Append<'_> {
+    type Output = AppendVerdict;
+
+    async fn run(&self, transaction: &mut Transaction) -> Result<Outcome<AppendVerdict>, Failure> {
+        if self.batch.is_empty() {
+            return Ok(Outcome::Leave(self.decide(&AppendSnapshot::default())));
+        }
+        let snapshot = snapshot(transaction, self.batch).await?;
+        let verdict = self.decide(&snapshot);
+        if verdict.messages.is_empty() && verdict.tips.is_empty() && verdict.events.is_empty() {
+            return Ok(Outcome::Leave(verdict));
+        }
+        let models: Vec<_> =
+            verdict.messages.iter().map(|message| Model::from(message.as_ref())).collect();
+        let mut bulk = Bulk::default();
+        bulk.insert::<Entity>(&models)?;
+        add_tips(&mut bulk, &verdict.tips)?;
+        add_events(&mut bulk, &verdict.events)?;
+        bulk.run(transaction).await?;
+        Ok(Outcome::Commit(verdict))
+    }
+}
+
+impl Append<'_> {
+    fn decide(&self, snapshot: &AppendSnapshot) -> AppendVerdict {
+        (self.decide)(snapshot, self.batch, self.ids)
+    }
+}
+
+/// Everything that some request of the batch asks for, each once.
+#[derive(Default)]
+struct Asked<'a> {
+    sessions: BTreeSet<SessionId>,
+    users: BTreeSet<&'a UserId>,
+    keys: BTreeSet<(&'a str, &'a str, &'a str)>,
+    uploads: BTreeSet<UploadPath>,
+}
+
+impl<'a> Asked<'a> {
+    fn by(batch: &'a [AppendRequest]) -> Self {
+        let mut asked = Self::default();
+        for request in batch {
+            match &request.target {
+                AppendTarget::Session(id) => asked.sessions.insert(*id),
+                AppendTarget::OpenSessionOf(user) => asked.users.insert(user),
+            };
+            let sender = &request.sender;
+            asked.keys.insert((sender.kind(), sender.id(), request.client_msg_id.as_str()));
+            if let Draft::Image(path) = &request.draft {
+                asked.uploads.insert(*path);
+            }
+        }
+        asked
+    }
+}
+
+async fn snapshot(
+    transaction: &mut Transaction,
+    batch: &[AppendRequest],
+) -> Result<AppendSnapshot, Failure> {
+    let asked = Asked::by(batch);
+    let mut snapshot = AppendSnapshot::default();
+    for session in sessions(transaction, &asked).await? {
+        let is_open = session.status != Status::Ended;
+        if is_open && asked.users.contains(&session.user.user_id) {
+            snapshot.open.insert(session.user.user_id.clone(), session.id);
+        }
+        snapshot.sessions.insert(session.id, session);
+    }
+    let mut keys = (Vec::new(), Vec::new(), Vec::new());
+    for (kind, id, key) in &asked.keys {
+        keys.0.push(*kind);
+        keys.1.push(*id);
+        keys.2.push(*key);
+    }
+    let by_keys = query(BY_KEYS).bind(keys.0).bind(keys.1).bind(keys.2);
+    snapshot.stored = rows::locked::<Entity, _>(transaction, by_keys).await?;
+    if !asked.uploads.is_empty() {
+        let paths: Vec<_> = asked.uploads.iter().map(ToString::to_string).collect();
+        let uploads = query(UPLOADS).bind(paths);
+        let uploads: Vec<UploadRow> =
+            rows::locked::<upload::Entity, _>(transaction, uploads).await?;
+        snapshot.uploads.extend(uploads.into_iter().map(|row| (row.path, row.session_id)));
+    }
+    Ok(snapshot)
+}
+
+async fn sessions(
+    transaction: &mut Transaction,
+    asked: &Asked<'_>,
+) -> Result<Vec<Session>, Failure> {
+    let ids: Vec<_> = asked.sessions.iter().copied().collect();
+    if asked.users.is_empty() {
+        return lock(transaction, &ids).await;
+    }
+    let users: Vec<_> = asked.users.iter().map(|user| user.as_str()).collect();
+    let lock = query(LOCK).bind(raw(&ids)).bind(users);
+    rows::locked::<session::Entity, _>(transaction, lock).await
+}
+
+fn add_tips(bulk: &mut Bulk, tips: &[Tip]) -> Result<(), Failure> {
+    if tips.is_empty() {
+        return Ok(());
+    }
+    let column = |value: fn(&Tip) -> i64| tips.iter().map(value).collect::<Vec<_>>();
+    let id = bulk.bind(column(|tip| tip.session_id.get()))?;
+    let last_seq = bulk.bind(column(|tip| tip.last_seq.0))?;
+    let last_msg_id = bulk.bind(column(|tip| tip.last_msg_id.get()))?;
+    let version = bulk.bind(column(|tip| tip.version))?;
+    let sql = format!(
+        "UPDATE cg_chat_session AS t \
+         SET last_seq = n.last_seq, last_msg_id = n.last_msg_id, version = n.version \
+         FROM UNNEST({id}, {last_seq}, {last_msg_id}, {version}) \
+             AS n(id, last_seq, last_msg_id, version) WHERE t.id = n.id"
+    );
+    let otherwise = Failure::Forbidden("the tip of an unknown session is written");
+    bulk.add(sql, tips.len(), otherwise);
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! One transaction: begun with its limits, tried again after a conflict, committed or given up.
+
+use kefu_core::StoreFault;
+use sea_orm::sqlx;
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::{PgQueryResult, PgRow, Postgres};
+
+use crate::error::Failure;
+use crate::open::Database;
+use crate::rows::Query;
+use crate::worker::Held;
+
+/// Tries of one transaction that others keep in the way of.
+const ATTEMPTS: u32 = 5;
+
+/// What happens inside one transaction. Runs again after a conflict.
+pub(crate) trait Work: Sync {
+    /// What the caller gets once it is committed.
+    type Output: Send;
+
+    /// Reads, decides and writes.
+    fn run(
+        &self,
+        transaction: &mut Transaction,
+    ) -> impl Future<Output = Result<Outcome<Self::Output>, Failure>> + Send;
+}
+
+/// How a transaction ends when nothing failed.
+#[derive(Debug)]
+pub(crate) enum Outcome<T> {
+    /// Something was written.
+    Commit(T),
+    /// Nothing was, so there is nothing to flush.
+    Leave(T),
+}
+
+/// An open transaction.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    inner: sqlx::Transaction<'static, Postgres>,
+    /// Whether statements are kept prepared.
+    prepare: bool,
+    /// The worker id under which ids are made here, as it was before any was made (T3).
+    pub(crate) lease: Held,
+}
+
+impl Transaction {
+    /// Runs a statement; gives its rows.
+    pub(crate) async fn query(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+        // Collected, never streamed, so that the connection is at rest between two statements.
+        Ok(query.persistent(self.prepare).fetch_all(&mut *self.inner).await?)
+    }
+
+    /// Runs a statement; says how many rows it wrote.
+    pub(crate) async fn execute(&mut self, query: Query<'_>) -> Result<u64, Failure> {
+        let written: PgQueryResult =
+            query.persistent(self.prepare).execute(&mut *self.inner).await?;
+        Ok(written.rows_affected())
+    }
+}
+
+impl Database {
+    /// Runs `work` as one transaction. `operation` names it in metrics.
+    pub(crate) async fn transact<W: Work>(
+        &self,
+        operation: &'static str,
+        work: &W,
+    ) -> Result<W::Output, StoreFault> {
+        let mut attempt = 1;
+        loop {
+            let failure = match self.attempt(work).await {
+                Ok(output) => return Ok(output),
+                Err(failure) => failure,
+            };
+            if matches!(failure, Failure::LeaseLost) {
+                self.worker.refused();
+            }
+            if attempt == ATTEMPTS || !failure.is_transient() {
+                return Err(failure.into());
+            }
+            attempt += 1;
+            metrics::counter!("kefu_store_retries_total", "operation" => operation).increment(1);
+        }
+    }
+
+    async fn attempt<W: Work>(&self, work: &W) -> Result<W::Output, Failure> {
+        let limit = self.options.answer_timeout;
+        let worked = tokio::time::timeout(limit, async {
+            let mut transaction = self.begin().await?;
+            let outcome = work.run(&mut transaction).await?;
+            Ok::<_, Failure>((transaction, outcome))
+        });
+        // Dropped half-way, a transaction is rolled back before its connection is used again.
+        let (transaction, outcome) = worked.await.map_err(|_| Failure::Silent)??;
+        match outcome {
+            Outcome::Commit(output) => {
+                let commit = tokio::time::timeout(limit, transaction.inner.commit());
+                commit.await.map_err(|_| Failure::SilentCommit)?.map_err(Failure::Commit)?;
+                Ok(output)
+            }
+            Outcome::Leave(output) => {
+                // Nothing was written; how the rollback ends tells the caller nothing.
+                drop(transaction);
+                Ok(output)
+            }
+        }
+    }
+
+    async fn begin(&self) -> Result<Transaction, Failure> {
+        let lease = self.worker.held();
+        let inner = self.pool.begin_with(AssertSqlSafe(self.begin_sql.as_str())).await?;
+        Ok(Transaction { inner, prepare: self.prepares(), lease })
+    }
+
+    /// Reads what is committed, outside any transaction of the caller's.
+    pub(crate) async fn read(&self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+        let read = tokio::time::timeout(self.options.answer_timeout, self.read_now(query));
+        read.await.map_err(|_| Failure::Silent)?
+    }
+
+    async fn read_now(&self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+        if self.prepares() {
+            return Ok(query.fetch_all(&self.pool).await?);
+        }
+        // Describing and running an unnamed statement are two messages, between which a pooler may
+        // change the connection, except inside a transaction.
+        self.begin().await?.query(query).await
+    }
+
+    fn prepares(&self) -> bool {
+        self.options.statement_cache > 0
+    }
+}
