@@ -346,8 +346,20 @@ async fn check_everything_at_once(stores: Stores) -> Result<(), Violation> {
     let ledger = Ledger::collect(&world.stores, sessions, agents).await.expect("readable");
     sound(&ledger)?;
     let has_room = ledger.agents.iter().any(|(agent, _)| agent.is_eligible());
-    let waiting = ledger.line.map_or(0, |line| line.total);
-    ensure(!has_room || waiting == 0, || format!("{waiting} wait beside an agent with room (Z3)"))
+    let waiting = ledger.line.as_ref().map_or(0, |line| line.total);
+    ensure(!has_room || waiting == 0, || format!("{waiting} wait beside an agent with room (Z3)"))?;
+    check_all_ended(&world, &ledger).await
+}
+
+/// Whatever happened at once, who ends everything gets every load back.
+async fn check_all_ended(world: &World, ledger: &Ledger) -> Result<(), Violation> {
+    for session in &ledger.sessions {
+        let ended = world.end(&supervisor_caller("s1"), session.id).await;
+        assert!(ended.is_ok(), "{ended:?}");
+    }
+    let sessions = ledger.sessions.iter().map(|session| session.id);
+    let agents = ledger.agents.iter().map(|(agent, _)| agent.info.admin_id.clone());
+    sound(&Ledger::collect(&world.stores, sessions, agents).await.expect("readable"))
 }
 
 /// The `n`-th of the acts that run at once; gives the session of an arrival.

@@ -9,6 +9,12 @@ use kefu_session::invariant::Violation;
 
 use crate::{Message, MessageStatus};
 
+mod told;
+
+pub use told::{
+    check_acknowledged, check_authors, check_held, check_resumed, check_told, check_undelivered,
+};
+
 /// `seq` is 1, 2, 3 …; ids and times rise with it; keys are unique; the session knows its tip (T1, T2).
 #[must_use]
 pub fn check_messages(session: &Session, messages: &[Message]) -> Vec<Violation> {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kefu_assignment::{AssignmentDecision, AssignmentStore, Scope, Snapshot, Verdict};
-use kefu_core::{IdSource, SessionId, StoreFault, UserId};
+use kefu_core::{IdSource, Page, PageLimit, SessionId, StoreFault, UserId};
 use kefu_desk::Stores;
 use kefu_messaging::{
-    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, MessageStatus, MessageStore,
-    ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict,
+    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Message, MessageStatus,
+    MessageStore, ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, Sender, Window,
 };
 use kefu_presence::{Agent, AgentDirectory};
 use kefu_queue::{Line, WaitingLine};
@@ -16,6 +16,8 @@ use kefu_session::{
     OpenDecision, OpenVerdict, Opened, Refusal, Session, SessionDecision, SessionStore,
     SessionVerdict, Status, Updated,
 };
+
+use kefu_testkit::build;
 
 use super::Break;
 use crate::passing::{
@@ -96,6 +98,20 @@ impl Bent {
             _ => {}
         }
         seen
+    }
+
+    /// What is written of a send, and told to everybody.
+    fn appended(&self, mut verdict: AppendVerdict) -> AppendVerdict {
+        let stranger = || Sender::Agent(build::admin("stranger"));
+        for message in &mut verdict.messages {
+            let message = Arc::make_mut(message);
+            match self.broken {
+                Break::DeliveredAtOnce => message.status = MessageStatus::Delivered,
+                Break::AuthorFromClient => message.sender = stranger(),
+                _ => {}
+            }
+        }
+        verdict
     }
 
     fn seen_by_receipts(
@@ -227,7 +243,7 @@ impl PassingMessages for Bent {
         ids: &dyn IdSource,
     ) -> Result<AppendVerdict, StoreFault> {
         let bent = |snapshot: &AppendSnapshot, batch: &[AppendRequest], ids: &dyn IdSource| {
-            decide(&self.seen_by_append(snapshot), batch, ids)
+            self.appended(decide(&self.seen_by_append(snapshot), batch, ids))
         };
         self.inner.messages.append(batch, &bent, ids).await
     }
@@ -241,5 +257,18 @@ impl PassingMessages for Bent {
             decide(&self.seen_by_receipts(snapshot, batch), batch)
         };
         self.inner.messages.record(batch, &bent).await
+    }
+
+    async fn history(
+        &self,
+        session: SessionId,
+        window: Window,
+        limit: PageLimit,
+    ) -> Result<Page<Message>, StoreFault> {
+        let mut page = self.inner.messages.history(session, window, limit).await?;
+        if self.broken == Break::FirstIsSkipped && !page.items.is_empty() {
+            page.items.remove(0);
+        }
+        Ok(page)
     }
 }

@@ -12,15 +12,18 @@ mod setup;
 mod standing;
 
 pub mod desk;
+pub mod house;
 pub mod life;
 pub mod line;
 pub mod receipts;
+pub mod visits;
 
 pub use bench::{Bench, Who, code};
 pub use run::{caught, holds};
 pub use setup::{
-    AgeingIgnored, AnswersAfterEnd, BalanceIgnored, Break, CapOffByOne, CumulativeNamesOne,
-    EndsTwice, FailedIsFinal, ForgetsKeys, LivenessIgnored, LoadKept, OnMemory, OnSqlite,
-    ReceiptsGoBack, RefreshForgotten, RequeueLosesPlace, Setup, TiesById,
+    AgeingIgnored, AnswersAfterEnd, AuthorFromClient, BalanceIgnored, Break, CapOffByOne,
+    CumulativeNamesOne, DeliveredAtOnce, EndsTwice, FailedIsFinal, FirstIsSkipped, ForgetsKeys,
+    LivenessIgnored, LoadKept, OnMemory, OnSqlite, PushesReachAll, ReceiptsGoBack,
+    RefreshForgotten, RequeueLosesPlace, Setup, TiesById,
 };
 pub use standing::{Stage, Standing};

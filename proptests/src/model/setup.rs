@@ -82,4 +82,12 @@ breaks! {
     TiesById,
     /// Who is gone counts as there (Z2, Z7).
     LivenessIgnored,
+    /// A page above a position lacks its first message (M4).
+    FirstIsSkipped,
+    /// A message counts as delivered once stored, whether its push arrives or not (M3).
+    DeliveredAtOnce,
+    /// A message is stored under another's name (A3).
+    AuthorFromClient,
+    /// A push goes to everybody who is connected (A3, M2).
+    PushesReachAll,
 }
