@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fred::prelude::{Builder, Client, ClientLike, Error, ErrorKind, PubsubInterface};
+use fred::prelude::{Builder, Error, ErrorKind, PubsubInterface};
+use futures_util::future::try_join_all;
 use kefu_core::{NodeName, StoreFault};
 use kefu_desk::{Heard, NodeBus, NodeMessage};
 use tokio::sync::{mpsc, oneshot};
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connect::keep_connected;
+use crate::connection::Connection;
 use crate::error::store_fault;
 use crate::key::Keys;
 use crate::subscription::Subscription;
@@ -29,7 +30,7 @@ pub(crate) struct RedisNodeBus {
     keys: Keys,
     builder: Builder,
     /// One connection for everything said: several would not keep its order.
-    publisher: Client,
+    publisher: Connection,
     /// Whether something said may not have arrived, which the others must hear before what comes next.
     owes_gap: AtomicBool,
     command_timeout: Duration,
@@ -44,8 +45,8 @@ impl RedisNodeBus {
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Result<Self, ConnectError> {
-        let publisher = builder.build().map_err(|_| ConnectError::Url)?;
-        keep_connected("publish", publisher.clone(), tracker, stop.clone());
+        let client = builder.build().map_err(|_| ConnectError::Url)?;
+        let publisher = Connection::keep("publish", client, tracker, stop.clone());
         Ok(Self {
             node: options.node.clone(),
             keys: Keys::new(&options.key_prefix),
@@ -56,6 +57,10 @@ impl RedisNodeBus {
             tracker: tracker.clone(),
             stop: stop.clone(),
         })
+    }
+
+    pub(crate) const fn publisher(&self) -> &Connection {
+        &self.publisher
     }
 
     /// Publishes to every channel in one go.
@@ -82,19 +87,14 @@ impl RedisNodeBus {
         frame: &str,
         gap_first: bool,
     ) -> Result<(), Error> {
-        if !self.publisher.is_connected() {
-            return Err(Error::new(ErrorKind::IO, "not connected"));
-        }
-        let pipeline = self.publisher.pipeline();
-        if gap_first {
-            let lost = wire::encode_lost(&self.node)
-                .map_err(|error| Error::new(ErrorKind::Parse, error.to_string()))?;
-            let () = pipeline.publish(self.keys.common_channel(), lost).await?;
-        }
-        for channel in channels {
-            let () = pipeline.publish(channel, frame).await?;
-        }
-        let _receivers: Vec<i64> = pipeline.all().await?;
+        let client = self.publisher.client()?;
+        let lost = wire::encode_lost(&self.node)
+            .map_err(|error| Error::new(ErrorKind::Parse, error.to_string()))?;
+        let gap = gap_first.then(|| (self.keys.common_channel(), lost.as_str()));
+        let all = gap.into_iter().chain(channels.into_iter().map(|channel| (channel, frame)));
+        // Each is queued when it is first asked for its answer, which is in this order. A pipeline of
+        // the library would do the same, but is also written long after its time limit.
+        try_join_all(all.map(|(channel, text)| client.publish::<i64, _, _>(channel, text))).await?;
         Ok(())
     }
 }
@@ -121,7 +121,7 @@ impl NodeBus for RedisNodeBus {
         let channels = [self.keys.node_channel(&self.node), self.keys.common_channel()];
         let subscription = Subscription::new(&self.node, channels, client.clone(), out);
         let end = self.stop.child_token();
-        keep_connected("subscribe", client, &self.tracker, end.clone());
+        Connection::keep("subscribe", client, &self.tracker, end.clone());
         self.tracker.spawn(async move {
             end.run_until_cancelled(subscription.listen(ready)).await;
             end.cancel();

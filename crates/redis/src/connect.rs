@@ -3,18 +3,16 @@
 use std::time::Duration;
 
 use fred::prelude::{
-    Builder, ClientLike, Config, Error, EventInterface, Pool, ReconnectPolicy, Server,
+    Blocking, Builder, Config, ConnectionConfig, Error, PerformanceConfig, ReconnectPolicy,
+    ServerConfig, TcpConfig,
 };
 use fred::types::RespVersion;
-use fred::types::config::{
-    Blocking, ClusterDiscoveryPolicy, ConnectionConfig, PerformanceConfig, ServerConfig, TcpConfig,
-    UnresponsiveConfig,
-};
-use tokio::sync::broadcast;
-use tokio::time::{sleep, timeout};
+use fred::types::config::{ClusterDiscoveryPolicy, UnresponsiveConfig};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connection::Connection;
 use crate::key::has_hash_tag;
 use crate::{ConnectError, RedisOptions};
 
@@ -29,13 +27,7 @@ const QUEUED_MESSAGES: usize = 8_192;
 const RECONNECT: (u32, u32, u32) = (20, 2_000, 100);
 
 /// An open question this old means that the connection is dead, though no one closed it.
-const UNRESPONSIVE: Duration = Duration::from_secs(3);
-
-/// How long closing may take before the connection is just dropped.
-const CLOSE_LIMIT: Duration = Duration::from_secs(1);
-
-/// Before a client that gave up is started again.
-const RESTART_PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const UNRESPONSIVE: Duration = Duration::from_secs(3);
 
 /// What all clients of a node are made from.
 pub(crate) fn builder(options: &RedisOptions) -> Result<Builder, ConnectError> {
@@ -109,75 +101,26 @@ fn policy() -> ReconnectPolicy {
 }
 
 /// The connections for commands, kept up until `stop`.
-pub(crate) fn pool(
+pub(crate) fn commands(
     builder: &Builder,
     options: &RedisOptions,
     tracker: &TaskTracker,
     stop: &CancellationToken,
-) -> Result<Pool, ConnectError> {
-    let pool = builder.build_pool(options.connections).map_err(|_| ConnectError::NoConnections)?;
-    for client in pool.clients() {
-        keep_connected("command", client.clone(), tracker, stop.clone());
-    }
-    Ok(pool)
+) -> Result<Vec<Connection>, ConnectError> {
+    let connections = (0..options.connections).map(|_| {
+        let client = builder.build().map_err(|_| ConnectError::Url)?;
+        Ok(Connection::keep("command", client, tracker, stop.clone()))
+    });
+    connections.collect()
 }
 
 /// Waits until every connection answers, for one time limit at most; says whether they did.
-pub(crate) async fn wait_for_answer(pool: &Pool, limit: Duration) -> bool {
+pub(crate) async fn wait_for_answers(connections: &[Connection], limit: Duration) -> bool {
     let all = async {
-        for client in pool.clients() {
-            client.ping::<String>(None).await?;
+        for connection in connections {
+            connection.wait_for_answer().await?;
         }
         Ok::<_, Error>(())
     };
     timeout(limit, all).await.is_ok_and(|answer| answer.is_ok())
-}
-
-/// Drives one client until `stop`, counting how often it came back. A client that gives up by itself
-/// (a queue so full that the order to reconnect found no room, a server that was no cluster for a
-/// moment) is started again.
-pub(crate) fn keep_connected<C>(
-    role: &'static str,
-    client: C,
-    tracker: &TaskTracker,
-    stop: CancellationToken,
-) where
-    C: ClientLike + EventInterface + Send + Sync + 'static,
-{
-    let connects = client.reconnect_rx();
-    tracker.spawn(async move {
-        let counting = count_reconnects(role, connects);
-        let driving = drive(role, &client);
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = driving => {}
-            () = counting => {}
-        }
-        let _ = timeout(CLOSE_LIMIT, client.quit()).await;
-    });
-}
-
-async fn drive<C: ClientLike>(role: &'static str, client: &C) {
-    loop {
-        let end = client.connect().await;
-        let error = end.map(Result::err).unwrap_or_default();
-        tracing::error!(role, ?error, "redis client gave up, starting it again");
-        sleep(RESTART_PAUSE).await;
-    }
-}
-
-async fn count_reconnects(role: &'static str, mut connects: broadcast::Receiver<Server>) {
-    let mut was_connected = false;
-    loop {
-        match connects.recv().await {
-            Ok(_) if was_connected => {
-                metrics::counter!("kefu_redis_reconnects_total", "role" => role).increment(1);
-                tracing::info!(role, "redis is back");
-            }
-            Ok(_) => was_connected = true,
-            Err(broadcast::error::RecvError::Lagged(_)) => {}
-            // Only after the client was closed for good.
-            Err(broadcast::error::RecvError::Closed) => return std::future::pending().await,
-        }
-    }
 }

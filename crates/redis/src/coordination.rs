@@ -40,12 +40,14 @@ impl RedisCoordination {
         stop: CancellationToken,
     ) -> Result<Self, ConnectError> {
         let builder = connect::builder(&options)?;
-        let pool = connect::pool(&builder, &options, tracker, &stop)?;
+        let commands = connect::commands(&builder, &options, tracker, &stop)?;
         let nodes = RedisNodeBus::start(&options, builder, tracker, &stop)?;
-        let link = Link::new(pool.clone(), Keys::new(&options.key_prefix));
-        if !connect::wait_for_answer(&pool, options.command_timeout).await {
+        let mut all = commands.clone();
+        all.push(nodes.publisher().clone());
+        if !connect::wait_for_answers(&all, options.command_timeout).await {
             tracing::warn!("redis does not answer, going on without it");
         }
+        let link = Link::new(commands, Keys::new(&options.key_prefix));
         Ok(Self {
             presence: Arc::new(RedisPresence::new(link.clone())),
             assign_lock: Arc::new(RedisAssignLock::new(link.clone())),

@@ -3,6 +3,7 @@
 mod board;
 mod bus;
 mod connect;
+mod connection;
 mod coordination;
 mod error;
 mod key;

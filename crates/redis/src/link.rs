@@ -1,14 +1,16 @@
 //! The way to Redis for commands: several pipelined connections that fail at once while there is none.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fred::prelude::{
-    Client, ClientLike, Error, ErrorKind, Expiration, FromValue, KeysInterface, Pool, SetOptions,
-    SortedSetsInterface,
+    Client, Expiration, FromValue, KeysInterface, SetOptions, SortedSetsInterface,
 };
 use kefu_core::StoreFault;
 
+use crate::connection::Connection;
 use crate::error::store_fault;
 use crate::key::Keys;
 use crate::script::Script;
@@ -16,13 +18,14 @@ use crate::script::Script;
 /// Commands to one Redis, under one key prefix. Clones share the connections.
 #[derive(Clone)]
 pub(crate) struct Link {
-    pool: Pool,
+    connections: Arc<[Connection]>,
+    turn: Arc<AtomicUsize>,
     keys: Keys,
 }
 
 impl Link {
-    pub(crate) const fn new(pool: Pool, keys: Keys) -> Self {
-        Self { pool, keys }
+    pub(crate) fn new(connections: Vec<Connection>, keys: Keys) -> Self {
+        Self { connections: connections.into(), turn: Arc::default(), keys }
     }
 
     pub(crate) const fn keys(&self) -> &Keys {
@@ -30,7 +33,7 @@ impl Link {
     }
 
     pub(crate) fn is_connected(&self) -> bool {
-        self.pool.clients().iter().any(Client::is_connected)
+        self.connections.iter().any(Connection::is_up)
     }
 
     /// Runs a script.
@@ -86,14 +89,13 @@ impl Link {
         answer.map_err(|error| store_fault(operation, &error))
     }
 
-    /// A connection for one command. Without one, the command fails at once instead of waiting for
-    /// the time limit: whoever waits holds up a visitor (N5).
+    /// A connection for one command: the next one in turn that is up.
     fn client(&self, operation: &'static str) -> Result<&Client, StoreFault> {
-        let client = self.pool.next_connected();
-        if client.is_connected() {
-            return Ok(client);
-        }
-        Err(store_fault(operation, &Error::new(ErrorKind::IO, "not connected")))
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.connections.len();
+        let (before, after) = self.connections.split_at(turn);
+        let in_turn = || after.iter().chain(before);
+        let next = in_turn().find(|connection| connection.is_up()).unwrap_or(&after[0]);
+        next.client().map_err(|error| store_fault(operation, &error))
     }
 }
 

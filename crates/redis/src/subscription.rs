@@ -12,9 +12,6 @@ use tokio::time::sleep;
 
 use crate::wire::{self, Word};
 
-/// How often a silent connection is asked whether it lives: nothing else would tell that it does not.
-const HEARTBEAT: Duration = Duration::from_secs(5);
-
 /// Before subscribing is tried again on a connection that stands.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -46,11 +43,10 @@ impl Subscription {
 
     /// Listens until nobody reads any more. `ready` is told when the first subscription stands.
     pub(crate) async fn listen(mut self, ready: oneshot::Sender<()>) {
-        let (client, out) = (self.client.clone(), self.out.clone());
+        let out = self.out.clone();
         tokio::select! {
             _ended = self.hear(ready) => {}
             () = out.closed() => {}
-            () = keep_asking(&client) => {}
         }
     }
 
@@ -125,15 +121,5 @@ impl Subscription {
     /// next gap.
     async fn tell(&self, heard: Heard) -> Result<(), Ended> {
         self.out.send(heard).await.map_err(|_| Ended)
-    }
-}
-
-/// An unanswered question makes the client give the connection up and connect anew.
-async fn keep_asking(client: &Client) {
-    loop {
-        sleep(HEARTBEAT).await;
-        if client.is_connected() {
-            let _ = client.ping::<String>(None).await;
-        }
     }
 }

@@ -1,24 +1,19 @@
-//! The contracts of the coordination ports, stamped on Redis: on a plain server, and on a node of a
-//! Redis Cluster, which refuses any step over two slots.
-
-mod harness;
+//! The contracts of the coordination ports, stamped on both shared servers.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_desk::Coordination;
 use kefu_testkit::CoordinationHarness;
-use kefu_testkit::server::redis;
 
-use crate::harness::{Node, unique};
+use crate::harness::{Kind, Node, Place};
 
 struct Plain(Node);
 
 #[async_trait]
 impl CoordinationHarness for Plain {
     async fn start() -> Self {
-        let url = redis::shared();
-        Self(Node::start(&url, &url, unique("cs")).await)
+        Self(Node::start(&Place::new(Kind::Plain), "n1").await)
     }
 
     fn coordination(&self) -> Coordination {
@@ -35,9 +30,7 @@ struct Clustered(Node);
 #[async_trait]
 impl CoordinationHarness for Clustered {
     async fn start() -> Self {
-        let url = redis::shared_slots();
-        let cluster = url.replace("redis://", "redis-cluster://");
-        Self(Node::start(&cluster, &url, format!("{{{}}}", unique("cs"))).await)
+        Self(Node::start(&Place::new(Kind::Clustered), "n1").await)
     }
 
     fn coordination(&self) -> Coordination {
