@@ -97,6 +97,8 @@ enum Act {
     Offline(usize, bool),
     Vanish(usize),
     Return(usize),
+    /// The wall clock steps, in milliseconds.
+    Clock(i64),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -108,6 +110,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..AGENTS, any::<bool>()).prop_map(|(agent, requeue)| Act::Offline(agent, requeue)),
         1 => (0..AGENTS).prop_map(Act::Vanish),
         1 => (0..AGENTS).prop_map(Act::Return),
+        1 => (-300_000..=300_000_i64).prop_map(Act::Clock),
     ]
 }
 
@@ -191,6 +194,7 @@ impl Model {
             }
             Act::Vanish(agent) => self.agents[agent].is_live = false,
             Act::Return(agent) => self.agents[agent].is_live = true,
+            Act::Clock(_) => {}
         }
         self.drain();
     }
@@ -263,6 +267,7 @@ async fn run(world: &World, act: Act, sessions: &mut Vec<Session>) {
         }
         Act::Vanish(agent) => world.vanish(&name(agent)).await,
         Act::Return(agent) => drop(world.connect(&agent_info(&format!("a{agent}"))).await),
+        Act::Clock(ms) => world.clock.step_wall(ms),
     }
 }
 

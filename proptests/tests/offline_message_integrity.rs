@@ -151,6 +151,8 @@ enum Step {
     Crash,
     /// An agent takes everybody, says nothing, and goes offline with a requeue.
     Requeue,
+    /// The wall clock steps, in milliseconds.
+    Clock(i64),
 }
 
 const USERS: usize = 3;
@@ -162,6 +164,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => sent().prop_map(|(user, key)| Step::LoseAnswer { user, key }),
         1 => Just(Step::Crash),
         1 => Just(Step::Requeue),
+        1 => (-300_000..=300_000_i64).prop_map(Step::Clock),
     ]
 }
 
@@ -204,6 +207,7 @@ async fn check_steps(stores: Stores, steps: &[Step]) -> Result<(), Violation> {
                 world.drain().await;
                 world.offline(&agent, true).await.expect("offline");
             }
+            Step::Clock(ms) => world.clock.step_wall(ms),
         }
         world.drain().await;
     }
