@@ -7,3 +7,4 @@ mod batch;
 mod common;
 mod delivery;
 mod receipt;
+mod told;
