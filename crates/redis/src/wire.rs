@@ -277,5 +277,4 @@ fn status(text: &str) -> Result<MessageStatus, Unreadable> {
 }
 
 #[cfg(test)]
-#[path = "wire_tests.rs"]
 mod tests;

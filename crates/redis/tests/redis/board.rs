@@ -1,7 +1,7 @@
 //! Copies end at the newest rows, in whatever order they come (A1, Q1).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use fred::prelude::{Client, KeysInterface, SortedSetsInterface};
 use kefu_assignment::{LoadBoard, LoadCopy, SessionCopy};
@@ -164,26 +164,55 @@ fn rows_of(user: usize, lives: &[Vec<(u8, i64)>]) -> Vec<SessionCopy> {
     rows
 }
 
-/// Any order, any grouping, any number of writers at once, everything twice: the newest rows win.
+impl History {
+    /// The same of other people and sessions, so that cases share a board.
+    fn of_case(mut self, case: i64) -> Self {
+        for row in &mut self.sessions {
+            row.session_id = id(row.session_id.get() + case * 1_000);
+            row.user_id = user(&format!("{}-{case}", row.user_id));
+        }
+        for row in &mut self.loads {
+            row.admin_id = AdminId::new(format!("{}-{case}", row.admin_id)).unwrap();
+        }
+        self
+    }
+
+    /// The newest row of each session.
+    fn newest(&self) -> BTreeMap<SessionId, &SessionCopy> {
+        let mut newest: BTreeMap<SessionId, &SessionCopy> = BTreeMap::new();
+        for row in &self.sessions {
+            let entry = newest.entry(row.session_id).or_insert(row);
+            if entry.version < row.version {
+                *entry = row;
+            }
+        }
+        newest
+    }
+}
+
+/// Any order, any grouping, any number of writers at once, on two nodes: the newest rows win.
 #[test]
 fn copies_end_at_the_newest_rows() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut runner =
-        TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(40) });
     for kind in Kind::BOTH {
-        let outcome = runner.run(&(history(), 1..6_usize), |(history, group)| {
-            runtime.block_on(converge(&Place::new(kind), &history, group));
+        let place = Place::new(kind);
+        let start = async { [Node::start(&place, "n1").await, Node::start(&place, "n2").await] };
+        let nodes = runtime.block_on(start);
+        let config = Config { failure_persistence: None, ..Config::with_cases(64) };
+        let case = Cell::new(0);
+        let outcome = TestRunner::new(config).run(&(history(), 1..6_usize), |(history, group)| {
+            case.set(case.get() + 1);
+            runtime.block_on(converge(&nodes, &history.of_case(case.get()), group));
             Ok(())
         });
         outcome.unwrap();
     }
 }
 
-async fn converge(place: &Place, history: &History, group: usize) {
-    let nodes = [Node::start(place, "n1").await, Node::start(place, "n2").await];
+async fn converge(nodes: &[Node], history: &History, group: usize) {
     let mut writers = JoinSet::new();
-    for node in &nodes {
+    for node in nodes {
         for rows in history.sessions.chunks(group) {
             let (board, rows) = (node.coordination.board(), rows.to_vec());
             writers.spawn(async move { board.apply(&rows, &[]).await });
@@ -196,41 +225,42 @@ async fn converge(place: &Place, history: &History, group: usize) {
     for written in writers.join_all().await {
         written.unwrap();
     }
-    check(nodes[0].coordination.board(), history).await;
+    let board = nodes[0].coordination.board();
+    check_sessions(&*board, &history.newest()).await;
+    check_loads(&*board, history).await;
 }
 
-async fn check(board: Arc<dyn LoadBoard>, history: &History) {
-    let mut newest: BTreeMap<SessionId, &SessionCopy> = BTreeMap::new();
-    for row in &history.sessions {
-        let entry = newest.entry(row.session_id).or_insert(row);
-        if entry.version < row.version {
-            *entry = row;
-        }
-    }
-    let is_open = |row: &&&SessionCopy| row.status != Status::Ended;
-    let mut active: BTreeMap<UserId, Option<SessionId>> = BTreeMap::new();
+async fn check_sessions(board: &dyn LoadBoard, newest: &BTreeMap<SessionId, &SessionCopy>) {
+    let mut active: BTreeMap<&UserId, Option<SessionId>> = BTreeMap::new();
     for row in newest.values() {
-        let current = active.entry(row.user_id.clone()).or_default();
-        *current = (*current).max(Some(row.session_id).filter(|_| is_open(&row)));
+        let open = Some(row.session_id).filter(|_| row.status != Status::Ended);
+        let current = active.entry(&row.user_id).or_default();
+        *current = (*current).max(open);
         assert_eq!(board.find_owner(row.session_id).await.unwrap(), row.admin_id, "{row:?}");
     }
-    for (user, session) in active {
-        assert_eq!(board.find_active_session(&user).await.unwrap(), session, "{user}");
+    for (user, session) in &active {
+        assert_eq!(board.find_active_session(user).await.unwrap(), *session, "{user}");
     }
-    let mut line: Vec<_> =
-        newest.values().filter(|row| row.status == Status::Waiting).copied().collect();
-    line.sort_by_key(|row| (-row.priority, row.session_id));
-    let line: Vec<_> = line.iter().map(|row| row.session_id).collect();
-    assert_eq!(board.line(1_000).await.unwrap(), line);
-    let expected = newest.values().filter(is_open).map(|row| row.session_id).collect();
-    assert_eq!(open(&*board).await, expected);
-    let mut loads: BTreeMap<AdminId, (i64, u32)> = BTreeMap::new();
+    let mut waiting: Vec<_> = newest.values().collect();
+    waiting.retain(|row| row.status == Status::Waiting);
+    waiting.sort_by_key(|row| (-row.priority, row.session_id));
+    let waiting: Vec<_> = waiting.iter().map(|row| row.session_id).collect();
+    let mut line = board.line(10_000).await.unwrap();
+    line.retain(|session| newest.contains_key(session));
+    assert_eq!(line, waiting);
+    let mut listed = open(board).await;
+    listed.retain(|session| newest.contains_key(session));
+    assert_eq!(listed, active.into_values().flatten().collect());
+}
+
+async fn check_loads(board: &dyn LoadBoard, history: &History) {
+    let mut newest: BTreeMap<&AdminId, (i64, u32)> = BTreeMap::new();
     for row in &history.loads {
-        let entry = loads.entry(row.admin_id.clone()).or_default();
+        let entry = newest.entry(&row.admin_id).or_default();
         *entry = (*entry).max((row.version, row.load));
     }
-    for (admin, (_, load)) in loads {
-        assert_eq!(board.find_load(&admin).await.unwrap(), Some(load), "{admin}");
+    for (admin, (_, load)) in newest {
+        assert_eq!(board.find_load(admin).await.unwrap(), Some(load), "{admin}");
     }
 }
 

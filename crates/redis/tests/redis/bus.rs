@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fred::prelude::{Client, PubsubInterface};
+use futures_util::future::try_join_all;
 use kefu_core::{NodeName, Person, SessionId, StoreFault, UserId};
 use kefu_desk::{Heard, NodeBus, NodeMessage, Relayed};
 use kefu_testkit::server::redis::RedisServer;
@@ -102,8 +103,10 @@ async fn a_slow_subscriber_hears_a_gap() {
     let (_n2, mut at2) = start(&place, "n2").await;
     let (_n3, mut at3) = start(&place, "n3").await;
     let nodes = n1.coordination.nodes();
-    for n in 1..=SAID {
-        nodes.send(&names(&["n2"]), &word(n)).await.unwrap();
+    let to = names(&["n2"]);
+    let all: Vec<_> = (1..=SAID).map(word).collect();
+    for some in all.chunks(500) {
+        try_join_all(some.iter().map(|word| nodes.send(&to, word))).await.unwrap();
     }
     nodes.broadcast(&word(SAID + 1)).await.unwrap();
     assert_eq!(next(&mut at3).await, said(SAID + 1));

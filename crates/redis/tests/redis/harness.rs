@@ -122,6 +122,7 @@ impl Node {
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let wait = async {
         while !is_so().await {
+            // tidy: between two looks at the condition.
             sleep(Duration::from_millis(10)).await;
         }
     };

@@ -47,28 +47,22 @@ fn status_of() -> impl Strategy<Value = MessageStatus> {
 fn event() -> impl Strategy<Value = Event> {
     let how = prop::sample::select(vec![How::Drain, How::Claim, How::Transfer]);
     let reason = prop::sample::select(vec![RequeueReason::AgentGone, RequeueReason::AgentOffline]);
-    let base = (session(), user(), any::<i64>());
+    let base = || (session(), user(), any::<i64>());
     prop_oneof![
-        base.clone().prop_map(|(session_id, user_id, version)| Event::SessionOpened {
+        base().prop_map(|(session_id, user_id, version)| Event::SessionOpened {
             session_id,
             user_id,
             version
         }),
-        (base.clone(), admin(), prop::option::of(admin()), how, actor()).prop_map(
+        (base(), admin(), prop::option::of(admin()), how, actor()).prop_map(
             |((session_id, user_id, version), admin_id, from, how, actor)| {
                 Event::SessionAssigned { session_id, user_id, admin_id, from, how, actor, version }
             }
         ),
-        (base.clone(), admin(), reason).prop_map(
-            |((session_id, user_id, version), from, reason)| Event::SessionRequeued {
-                session_id,
-                user_id,
-                from,
-                reason,
-                version
-            }
-        ),
-        (base.clone(), prop::option::of(admin()), actor()).prop_map(
+        (base(), admin(), reason).prop_map(|((session_id, user_id, version), from, reason)| {
+            Event::SessionRequeued { session_id, user_id, from, reason, version }
+        }),
+        (base(), prop::option::of(admin()), actor()).prop_map(
             |((session_id, user_id, version), admin_id, ended_by)| Event::SessionEnded {
                 session_id,
                 user_id,
@@ -77,10 +71,10 @@ fn event() -> impl Strategy<Value = Event> {
                 version
             }
         ),
-        (base.clone(), 1..=5_u8).prop_map(|((session_id, user_id, version), rating)| {
+        (base(), 1..=5_u8).prop_map(|((session_id, user_id, version), rating)| {
             Event::SessionRated { session_id, user_id, rating, version }
         }),
-        (base, msg_id(), any::<i64>(), prop::option::of(admin())).prop_map(
+        (base(), msg_id(), any::<i64>(), prop::option::of(admin())).prop_map(
             |((session_id, user_id, version), msg_id, seq, admin_id)| Event::MessageStored {
                 session_id,
                 msg_id,
