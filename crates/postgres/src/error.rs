@@ -71,6 +71,11 @@ impl Failure {
             | Self::Forbidden(_) => false,
         }
     }
+
+    /// Whether the server refused a row or a statement.
+    pub(crate) fn is_about_data(&self) -> bool {
+        matches!(self, Self::Driver(error) | Self::Commit(error) if class(error) == Class::Data)
+    }
 }
 
 impl From<Failure> for StoreFault {

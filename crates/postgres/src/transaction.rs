@@ -8,7 +8,7 @@ use sqlx::postgres::{PgQueryResult, PgRow, Postgres};
 use crate::error::Failure;
 use crate::open::Database;
 use crate::rows::Query;
-use crate::worker::Held;
+use crate::worker::{Held, holds};
 
 /// Tries of one transaction that others keep in the way of.
 const ATTEMPTS: u32 = 5;
@@ -68,9 +68,11 @@ impl Database {
     ) -> Result<W::Output, StoreFault> {
         let mut attempt = 1;
         loop {
-            let failure = match self.attempt(work).await {
+            // Noted before any id is made (T3).
+            let lease = self.worker.held();
+            let failure = match self.attempt(work, lease).await {
                 Ok(output) => return Ok(output),
-                Err(failure) => failure,
+                Err(failure) => self.judged(failure, lease).await,
             };
             if matches!(failure, Failure::LeaseLost) {
                 self.worker.refused();
@@ -83,10 +85,25 @@ impl Database {
         }
     }
 
-    async fn attempt<W: Work>(&self, work: &W) -> Result<W::Output, Failure> {
+    /// A refused row is no fault of its own when another node makes the same ids by now (T3).
+    async fn judged(&self, failure: Failure, lease: Held) -> Failure {
+        let Held::Leased { worker, epoch } = lease else { return failure };
+        if !failure.is_about_data() {
+            return failure;
+        }
+        let sql = format!("SELECT {}", holds("$1", "$2"));
+        let look = sqlx::query(AssertSqlSafe(sql)).bind(i32::from(worker.get())).bind(epoch);
+        match self.read_one(look).await {
+            Ok(true) => failure,
+            Ok(false) => Failure::LeaseLost,
+            Err(silence) => silence,
+        }
+    }
+
+    async fn attempt<W: Work>(&self, work: &W, lease: Held) -> Result<W::Output, Failure> {
         let limit = self.options.answer_timeout;
         let worked = tokio::time::timeout(limit, async {
-            let mut transaction = self.begin().await?;
+            let mut transaction = self.begin(lease).await?;
             let outcome = work.run(&mut transaction).await?;
             Ok::<_, Failure>((transaction, outcome))
         });
@@ -106,8 +123,7 @@ impl Database {
         }
     }
 
-    async fn begin(&self) -> Result<Transaction, Failure> {
-        let lease = self.worker.held();
+    async fn begin(&self, lease: Held) -> Result<Transaction, Failure> {
         let inner = self.pool.begin_with(AssertSqlSafe(self.begin_sql.as_str())).await?;
         Ok(Transaction { inner, prepare: self.prepares(), lease })
     }
@@ -124,7 +140,7 @@ impl Database {
         }
         // Describing and running an unnamed statement are two messages, between which a pooler may
         // change the connection, except inside a transaction.
-        self.begin().await?.query(query).await
+        self.begin(Held::Unchecked).await?.query(query).await
     }
 
     fn prepares(&self) -> bool {

@@ -10,7 +10,12 @@ pub mod redis;
 /// Below the range from which the system gives out ports of its own.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-fn free_port() -> u16 {
+/// A port that nobody listens on at this moment.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn free_port() -> u16 {
     // Any free port serves; nothing about a test is repeated by repeating it.
     let first = rand::random_range(PORTS);
     let ports = (first..PORTS.end).chain(PORTS.start..first);

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::free_port;
-use super::postgres::{PostgresServer, as_server_user};
+use super::postgres::{PostgresServer, as_server_user, rows};
 
 /// How long it may take until it listens.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -49,6 +49,16 @@ impl PgBouncer {
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Runs SQL in a database of the server, by way of the pooler; gives the rows as `psql` prints
+    /// them, columns separated by `|`.
+    ///
+    /// # Panics
+    /// When it is refused.
+    #[must_use]
+    pub fn query(&self, database: &str, sql: &str) -> String {
+        rows(&self.url(database), sql).unwrap_or_else(|refusal| panic!("{sql}: {refusal}"))
     }
 }
 

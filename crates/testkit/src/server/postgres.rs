@@ -116,10 +116,7 @@ impl PostgresServer {
     /// When the server refuses.
     pub fn query(&self, database: &str, sql: &str) -> String {
         let url = if database == "postgres" { self.url.clone() } else { self.url(database) };
-        let output = psql(&url, sql);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{sql}: {errors}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        rows(&url, sql).unwrap_or_else(|refusal| panic!("{sql}: {refusal}"))
     }
 
     /// Stops it in an orderly way: connections are closed.
@@ -193,12 +190,7 @@ impl TestDatabase<'_> {
     /// # Errors
     /// The refusal.
     pub fn try_query(&self, sql: &str) -> Result<String, String> {
-        let output = psql(&self.url(), sql);
-        if output.status.success() {
-            Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
-        } else {
-            Err(String::from_utf8_lossy(&output.stderr).into_owned())
-        }
+        rows(&self.url(), sql)
     }
 }
 
@@ -213,6 +205,16 @@ impl Drop for TestDatabase<'_> {
 
 fn drop_database(server: &PostgresServer, name: &str) {
     let _ = psql(&server.url, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+}
+
+/// What `psql` prints: the rows, or the refusal.
+pub(super) fn rows(url: &str, sql: &str) -> Result<String, String> {
+    let output = psql(url, sql);
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
 }
 
 fn psql(url: &str, sql: &str) -> Output {
