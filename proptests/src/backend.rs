@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_core::ManualClock;
@@ -140,7 +141,11 @@ impl Sqlite {
     }
 
     async fn open(folder: &TempDir) -> SqliteStore {
-        let opened = SqliteStore::open(&Self::path(folder), SqliteOptions::default()).await;
+        // A hundred at once on a busy machine may wait for the writer longer than a caller of the product
+        // would; that they do is no failure of a property.
+        let acquire_timeout = Duration::from_secs(60);
+        let options = SqliteOptions { acquire_timeout, ..SqliteOptions::default() };
+        let opened = SqliteStore::open(&Self::path(folder), options).await;
         opened.expect("the file opens")
     }
 }

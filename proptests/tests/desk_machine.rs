@@ -279,20 +279,19 @@ impl Scene {
     fn intrude(&self, who: usize, whose: usize) {
         let Some(session) = self.open_of(whose) else { return };
         let (by, id, conn) = (visitor(who), session.id, ConnId(u64::MAX));
-        let (desk, window) = (&self.house.desk, Window::After(Seq(0)));
-        let mut codes = vec![
-            self.send(&by, conn, Some(id), "intruder").map(|_| ()),
-            self.house
-                .wait(desk.history(&by, id, window, PageLimit::MAX))
-                .map(|_| ())
-                .map_err(|e| e.code()),
-            self.house.wait(desk.typing(&by, conn, id, true)).map_err(|e| e.code()),
-            self.house.wait(desk.end(&by, id, HERE, &trace())).map(|_| ()).map_err(|e| e.code()),
-        ];
+        let desk = &self.house.desk;
+        let page = desk.history(&by, id, Window::After(Seq(0)), PageLimit::MAX);
+        let read = self.house.wait(page).map(drop);
+        let typed = self.house.wait(desk.typing(&by, conn, id, true));
+        let ended = self.house.wait(desk.end(&by, id, HERE, &trace())).map(drop);
+        let mut answers = vec![read, typed, ended];
         if let Some(message) = self.stored(id).last() {
             let taken = desk.acknowledge(&by, message.msg_id, Receipt::Read, true);
-            codes.push(self.house.wait(taken).map_err(|e| e.code()));
+            answers.push(self.house.wait(taken));
         }
+        let codes = answers.into_iter().map(|answer| answer.map_err(|error| error.code()));
+        let said = self.send(&by, conn, Some(id), "intruder").map(drop);
+        let codes: Vec<_> = codes.chain([said]).collect();
         assert!(codes.iter().all(|code| *code == Err(ErrorCode::NotFound)), "let in: {codes:?}");
     }
 

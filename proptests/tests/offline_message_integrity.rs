@@ -274,7 +274,7 @@ fn sends(count: u8) -> Vec<Step> {
 
 /// Each part must fail on such stores.
 async fn all_parts_catch<B: Backend>(
-    broken: impl Fn(Stores) -> Stores,
+    broken: impl Fn(Stores) -> Stores + Send + Sync,
     because: &str,
     steps: &[Step],
 ) -> Result<(), Violation> {
