@@ -4,7 +4,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sea_orm::sqlx;
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+/// A connection that nobody used for so long is tested before the next use: a busy one shows by itself
+/// that it is broken.
+const TESTED_AFTER: Duration = Duration::from_secs(1);
 
 /// How wide a store is, and how patient.
 #[derive(Debug, Clone)]
@@ -70,9 +75,17 @@ impl PgOptions {
             .acquire_timeout(self.acquire_timeout)
             .idle_timeout(Duration::from_secs(600))
             .max_lifetime(None)
-            // A broken connection shows itself on its first use, before anything is written, and the
-            // transaction is then tried on another; testing first would cost every caller an answer.
+            // Testing every connection would cost every caller an answer. One that breaks in use shows
+            // itself before anything is written, and the transaction is tried on another.
             .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > TESTED_AFTER {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(settings)
             .await
     }

@@ -49,6 +49,8 @@ enum Class {
     Conflict,
     /// The connection is gone.
     Lost,
+    /// A statement was prepared before a migration changed what it gives.
+    Stale,
     /// The server answered that it cannot now: overload, shutdown, no room, a timeout.
     Refused,
     /// The statement or a value is at fault; the same again would fail again.
@@ -59,7 +61,9 @@ impl Failure {
     /// Whether the same transaction is worth another try at once. Nothing of it was applied.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Driver(error) => matches!(class(error), Class::Conflict | Class::Lost),
+            Self::Driver(error) => {
+                matches!(class(error), Class::Conflict | Class::Lost | Class::Stale)
+            }
             Self::Commit(error) => class(error) == Class::Conflict,
             Self::Raced | Self::NoWorkerId => true,
             Self::Silent
@@ -70,6 +74,12 @@ impl Failure {
             | Self::Json(_)
             | Self::Forbidden(_) => false,
         }
+    }
+
+    /// Whether the connection's prepared statements are to be forgotten: they show rows as they were
+    /// before a migration that was applied while this process runs.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, Self::Driver(error) if class(error) == Class::Stale)
     }
 
     /// Whether the server refused a row or a statement.
@@ -87,11 +97,13 @@ impl From<Failure> for StoreFault {
             }
             Failure::SilentCommit => Self::Indeterminate { reason },
             Failure::Driver(error) => match class(&error) {
-                Class::Conflict | Class::Lost | Class::Refused => Self::Unavailable { reason },
+                Class::Conflict | Class::Lost | Class::Stale | Class::Refused => {
+                    Self::Unavailable { reason }
+                }
                 Class::Data => Self::Internal { reason },
             },
             Failure::Commit(error) => match class(&error) {
-                Class::Conflict => Self::Unavailable { reason },
+                Class::Conflict | Class::Stale => Self::Unavailable { reason },
                 // Either the request or its answer was lost, or the server was stopped around it.
                 Class::Lost | Class::Refused => Self::Indeterminate { reason },
                 Class::Data => Self::Internal { reason },
@@ -129,6 +141,8 @@ fn class_of_code(code: &str) -> Class {
         // idle_in_transaction_session_timeout, admin_shutdown, crash_shutdown, database_dropped,
         // idle_session_timeout: said in place of an answer, and the connection ends.
         "25P03" | "57P01" | "57P02" | "57P04" | "57P05" => Class::Lost,
+        // feature_not_supported: "cached plan must not change result type".
+        "0A000" => Class::Stale,
         // statement_completion_unknown; read_only_sql_transaction: a standby; query_canceled;
         // cannot_connect_now; object_in_use; a database that does not exist.
         "40003" | "25006" | "57014" | "57P03" | "55006" | "3D000" => Class::Refused,
@@ -158,6 +172,7 @@ mod tests {
     fn codes_are_sorted_by_what_the_caller_may_conclude() {
         for (code, expected) in [
             ("40P01", Class::Conflict),
+            ("0A000", Class::Stale),
             ("40001", Class::Conflict),
             ("55P03", Class::Conflict),
             ("57P01", Class::Lost),

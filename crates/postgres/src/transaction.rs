@@ -2,8 +2,8 @@
 
 use kefu_core::StoreFault;
 use sea_orm::sqlx;
-use sqlx::AssertSqlSafe;
-use sqlx::postgres::{PgQueryResult, PgRow, Postgres};
+use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, Postgres};
+use sqlx::{AssertSqlSafe, Connection};
 
 use crate::error::Failure;
 use crate::open::Database;
@@ -104,8 +104,13 @@ impl Database {
         let limit = self.options.answer_timeout;
         let worked = tokio::time::timeout(limit, async {
             let mut transaction = self.begin(lease).await?;
-            let outcome = work.run(&mut transaction).await?;
-            Ok::<_, Failure>((transaction, outcome))
+            match work.run(&mut transaction).await {
+                Ok(outcome) => Ok((transaction, outcome)),
+                Err(failure) => {
+                    forget_stale(&mut transaction.inner, &failure).await;
+                    Err(failure)
+                }
+            }
         });
         // Dropped half-way, a transaction is rolled back before its connection is used again.
         let (transaction, outcome) = worked.await.map_err(|_| Failure::Silent)??;
@@ -136,7 +141,12 @@ impl Database {
 
     async fn read_now(&self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
         if self.prepares() {
-            return Ok(query.fetch_all(&self.pool).await?);
+            let mut connection = self.pool.acquire().await?;
+            let read = query.fetch_all(&mut *connection).await.map_err(Failure::from);
+            if let Err(failure) = &read {
+                forget_stale(&mut connection, failure).await;
+            }
+            return read;
         }
         // Describing and running an unnamed statement are two messages, between which a pooler may
         // change the connection, except inside a transaction.
@@ -145,5 +155,12 @@ impl Database {
 
     fn prepares(&self) -> bool {
         self.options.statement_cache > 0
+    }
+}
+
+async fn forget_stale(connection: &mut PgConnection, failure: &Failure) {
+    if failure.is_stale() {
+        // A failure shows itself again on the connection's next use.
+        let _ = connection.clear_cached_statements().await;
     }
 }

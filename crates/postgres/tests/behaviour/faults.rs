@@ -72,6 +72,47 @@ async fn a_row_held_by_another_program_is_unavailable_and_heals() {
     assert_eq!(world.append(&batch).await.unwrap().messages.len(), 1);
 }
 
+/// Whoever locks in another order than kefu costs a second try, not an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_with_another_program_is_tried_again() {
+    let fixture = Fixture::start().await;
+    let first = fixture.world.open("u1", 0).await;
+    let second = fixture.world.open("u2", 0).await;
+    let url = fixture.database.url();
+    let mut other = PgConnection::connect(&url).await.unwrap();
+    let lock = |session: &Session| {
+        format!("SELECT * FROM cg_chat_session WHERE id = {} FOR UPDATE", session.id)
+    };
+    // The first to wait is the first to look for a deadlock, and the one who is ended.
+    other.execute("BEGIN; SET LOCAL deadlock_timeout = '1min'").await.unwrap();
+    other.execute(sqlx::AssertSqlSafe(lock(&second))).await.unwrap();
+    let world = fixture.world.clone();
+    let batch = [text(&first, "k"), text(&second, "k")];
+    let append = tokio::spawn(async move { world.append(&batch).await });
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while fixture.database.query(waiting) == "0" {}
+    other.execute(sqlx::AssertSqlSafe(lock(&first))).await.unwrap();
+    other.execute("ROLLBACK").await.unwrap();
+    assert_eq!(append.await.unwrap().unwrap().messages.len(), 2);
+}
+
+/// A migration that adds a column is applied while gateways run: their statements are prepared anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_column_added_meanwhile_is_not_noticed() {
+    let fixture = Fixture::start().await;
+    let options = PgOptions { max_connections: 1, ..support::options() };
+    let store = PgStore::connect(&fixture.database.url(), options).await.unwrap();
+    let world = World::new(store.stores());
+    let session = world.open("u1", 0).await;
+    world.append(&[text(&session, "k1")]).await.unwrap();
+    fixture.database.query("ALTER TABLE cg_chat_session ADD COLUMN extra TEXT");
+    assert_eq!(world.append(&[text(&session, "k2")]).await.unwrap().messages.len(), 1);
+    fixture.database.query("ALTER TABLE cg_chat_message ADD COLUMN extra TEXT");
+    assert_eq!(world.append(&[text(&session, "k3")]).await.unwrap().messages.len(), 1);
+    assert_eq!(world.history(session.id).await.len(), 3);
+}
+
 /// A node that froze inside a transaction holds its rows for no longer than the idle timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_frozen_transaction_is_ended_by_the_server() {

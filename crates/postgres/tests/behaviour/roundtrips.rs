@@ -26,18 +26,18 @@ fn batch(sessions: &[Session], size: usize, name: &str) -> Vec<AppendRequest> {
     senders.map(request).collect()
 }
 
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_of_any_size_is_as_many_questions() {
-    let fixture = Fixture::start().await;
     // One more than the transaction's own, with which the pool looks at a connection that comes back.
     // Unnamed statements are described before they run.
     for (statement_cache, each) in [(128, 5 + 1), (0, 8 + 1)] {
+        let fixture = Fixture::start().await;
         let (proxy, world) = through(&fixture, statement_cache).await;
         let mut sessions = Vec::new();
         for number in 0..8 {
-            sessions.push(world.open(&format!("u{statement_cache}-{number}"), 0).await);
+            sessions.push(world.open(&format!("u{number}"), 0).await);
         }
         // Prepares the statements.
         world.append(&batch(&sessions, 8, "first")).await.unwrap();
