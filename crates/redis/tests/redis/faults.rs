@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fred::prelude::{Client, ClientLike};
+use fred::types::InfoKind;
 use kefu_core::{ConnId, NodeName, Person, StoreFault, UserId};
 use kefu_presence::Lease;
 use kefu_redis::{ConnectError, RedisCoordination, RedisOptions};
@@ -109,6 +111,39 @@ async fn after_flushall_the_age_starts_anew_and_heartbeats_bring_leases_back() {
     presence.renew(&user(), &lease(1), TTL).await.unwrap();
     assert_eq!(presence.count(&user()).await, Ok(1));
     assert!(presence.age().await.unwrap() < Duration::from_secs(60));
+}
+
+/// L3: stopping ends every task and every connection, whether Redis is there or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_node_leaves_nothing_behind() {
+    for is_there in [true, false] {
+        let mut server = RedisServer::start();
+        let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
+        let options = RedisOptions::new(server.url(), NodeName::new("n1").unwrap());
+        let node = RedisCoordination::connect(options, &tracker, stop.clone()).await.unwrap();
+        let mut heard = node.nodes().subscribe().await;
+        if !is_there {
+            server.kill();
+            until("notices the loss", || async { !node.is_connected() }).await;
+        }
+        stop.cancel();
+        tracker.close();
+        timeout(Duration::from_secs(5), tracker.wait()).await.expect("all tasks end");
+        assert_eq!(heard.recv().await, None);
+        if !is_there {
+            server.restart();
+        }
+        let admin = place(&server).admin().await;
+        until("no connection", || async { connections(&admin).await == 1 }).await;
+        assert!(is_unavailable(&node.ports().presence.count(&user()).await));
+    }
+}
+
+/// How many clients the server has, the asking one included.
+async fn connections(admin: &Client) -> usize {
+    let info: String = admin.info(Some(InfoKind::Clients)).await.unwrap();
+    let count = info.lines().find_map(|line| line.strip_prefix("connected_clients:"));
+    count.expect("redis says so").trim().parse().unwrap()
 }
 
 #[tokio::test]
