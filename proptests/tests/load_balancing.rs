@@ -10,12 +10,12 @@ use kefu_core::{AdminId, SessionId};
 use kefu_desk::Stores;
 use kefu_proptests::backend::{Backend, Sql};
 use kefu_proptests::broken::{LoadFlaw, SchemaMistake, caught_in_schema, caught_on, load};
+use kefu_proptests::model::loads::{AGENTS, Act, Loads, Place, act};
 use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{admin, agent_caller, agent_info, supervisor_caller};
 use kefu_testkit::check::Ledger;
 use kefu_testkit::{World, race};
-use proptest::prelude::*;
 
 on_every_backend!(
     ten_agents_share_a_hundred_users,
@@ -86,34 +86,6 @@ async fn arrive_at_once(world: &World, from: usize, count: usize) -> Vec<Session
 
 // (b) Generated, one act after another, against a plain model.
 
-const AGENTS: usize = 4;
-
-#[derive(Debug, Clone, Copy)]
-enum Act {
-    Arrive,
-    End(usize),
-    Transfer(usize, usize),
-    Online(usize, u32),
-    Offline(usize, bool),
-    Vanish(usize),
-    Return(usize),
-    /// The wall clock steps, in milliseconds.
-    Clock(i64),
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    prop_oneof![
-        6 => Just(Act::Arrive),
-        3 => any::<usize>().prop_map(Act::End),
-        2 => (any::<usize>(), 0..AGENTS).prop_map(|(session, to)| Act::Transfer(session, to)),
-        2 => (0..AGENTS, 1..=4_u32).prop_map(|(agent, cap)| Act::Online(agent, cap)),
-        1 => (0..AGENTS, any::<bool>()).prop_map(|(agent, requeue)| Act::Offline(agent, requeue)),
-        1 => (0..AGENTS).prop_map(Act::Vanish),
-        1 => (0..AGENTS).prop_map(Act::Return),
-        1 => (-300_000..=300_000_i64).prop_map(Act::Clock),
-    ]
-}
-
 async fn any_arrivals_ends_and_transfers_go_to_the_least_loaded<B: Backend>()
 -> Result<(), Violation> {
     let acts = proptest::collection::vec(act(), 1..30);
@@ -123,102 +95,9 @@ async fn any_arrivals_ends_and_transfers_go_to_the_least_loaded<B: Backend>()
     })
 }
 
-#[derive(Debug, Clone, Default)]
-struct ModelAgent {
-    is_online: bool,
-    is_live: bool,
-    cap: u32,
-    load: u32,
-    /// When it was last given a session, in turns.
-    last: Option<u32>,
-}
-
-impl ModelAgent {
-    const fn takes(&self) -> bool {
-        self.is_online && self.is_live && self.load < self.cap
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Waiting,
-    With(usize),
-    Ended,
-}
-
-#[derive(Debug, Default)]
-struct Model {
-    agents: [ModelAgent; AGENTS],
-    sessions: Vec<Place>,
-    turn: u32,
-}
-
-impl Model {
-    fn give(&mut self, session: usize, to: usize) {
-        self.turn += 1;
-        self.agents[to].load += 1;
-        self.agents[to].last = Some(self.turn);
-        self.sessions[session] = Place::With(to);
-    }
-
-    fn take_back(&mut self, session: usize, place: Place) {
-        if let Place::With(agent) = self.sessions[session] {
-            self.agents[agent].load -= 1;
-        }
-        self.sessions[session] = place;
-    }
-
-    fn act(&mut self, act: Act) {
-        match act {
-            Act::Arrive => self.sessions.push(Place::Waiting),
-            Act::End(session) => self.take_back(session, Place::Ended),
-            Act::Transfer(session, to) => {
-                let is_elsewhere =
-                    matches!(self.sessions[session], Place::With(owner) if owner != to);
-                if is_elsewhere && self.agents[to].takes() {
-                    self.take_back(session, Place::Waiting);
-                    self.give(session, to);
-                }
-            }
-            Act::Online(agent, cap) => {
-                self.agents[agent].is_online = true;
-                self.agents[agent].cap = cap;
-            }
-            Act::Offline(agent, requeue) => {
-                self.agents[agent].is_online = false;
-                for session in 0..self.sessions.len() {
-                    if requeue && self.sessions[session] == Place::With(agent) {
-                        self.take_back(session, Place::Waiting);
-                    }
-                }
-            }
-            Act::Vanish(agent) => self.agents[agent].is_live = false,
-            Act::Return(agent) => self.agents[agent].is_live = true,
-            Act::Clock(_) => {}
-        }
-        self.drain();
-    }
-
-    /// Everybody's balance is the same, so the line is the order of arrival.
-    fn drain(&mut self) {
-        for session in 0..self.sessions.len() {
-            if self.sessions[session] != Place::Waiting {
-                continue;
-            }
-            let takers = (0..AGENTS).filter(|agent| self.agents[*agent].takes());
-            let chosen = takers.min_by_key(|agent| {
-                let ModelAgent { load, last, .. } = self.agents[*agent];
-                (load, last, *agent)
-            });
-            let Some(chosen) = chosen else { return };
-            self.give(session, chosen);
-        }
-    }
-}
-
 async fn check_acts(stores: Stores, acts: &[Act]) -> Result<(), Violation> {
     let world = World::new(stores);
-    let mut model = Model::default();
+    let mut model = Loads::default();
     let mut sessions: Vec<Session> = Vec::new();
     for agent in 0..AGENTS {
         for act in [Act::Return(agent), Act::Online(agent, 2)] {
@@ -273,7 +152,7 @@ async fn run(world: &World, act: Act, sessions: &mut Vec<Session>) {
 
 async fn compare(
     world: &World,
-    model: &Model,
+    model: &Loads,
     sessions: &[Session],
     act: Act,
 ) -> Result<(), Violation> {

@@ -15,6 +15,7 @@ pub mod desk;
 pub mod house;
 pub mod life;
 pub mod line;
+pub mod loads;
 pub mod receipts;
 pub mod visits;
 
