@@ -293,10 +293,10 @@ impl Pusher for Connected {
     async fn push(&self, _: &Person, push: &Push, _: Option<ConnId>) -> Reach {
         match push {
             Push::Message { message, own: false, .. } => self.pushed().push(message.msg_id),
-            Push::PeerAck { message, status } => {
-                let found = self.stores.messages.find(message.msg_id).await.ok().flatten();
+            Push::PeerAck { msg_id, status, .. } => {
+                let found = self.stores.messages.find(*msg_id).await.ok().flatten();
                 let stored = found.map(|message| message.status);
-                self.told.send_modify(|told| told.push((message.msg_id, *status, stored)));
+                self.told.send_modify(|told| told.push((*msg_id, *status, stored)));
             }
             _ => {}
         }

@@ -69,6 +69,7 @@ impl Embedded {
         let parts = DeskParts {
             stores,
             coordination: MemoryCoordination::new(Arc::clone(&clock)).ports(),
+            cluster: None,
             connections: Arc::<Registry>::clone(&registry),
             uploads,
             ids: Arc::new(SnowflakeIds::new(Arc::clone(&clock), WorkerId::default(), highest)),
@@ -80,6 +81,7 @@ impl Embedded {
         let desk = Desk::start(parts, &trace, &desk_tasks, &stop);
         // Before the first connection: no agent's connection outlived the last process (P4).
         desk.start_up(&trace).await.context("cannot read the agents")?;
+        desk.start_node(&desk_tasks, &stop);
         desk.start_sweeps(&trace, &desk_tasks, &stop);
         desk_tasks.spawn(metrics.clone().upkeep(stop.clone()));
         let gateway = Gateway::new(GatewayParts {
@@ -120,6 +122,7 @@ fn desk_config(config: &Config) -> DeskConfig {
         assign_lock: Duration::from_millis(config.assignment.lock_ms),
         ageing_per_minute: config.queue.ageing_per_minute,
         connections_per_person: config.limits.connections_per_person,
+        outbox_keep: kefu_core::limit::OUTBOX_KEEP,
         batch: BatchConfig::default(),
     }
 }

@@ -45,3 +45,6 @@ pub const OFFLINE_NOTICE_EVERY: Duration = Duration::from_secs(600);
 pub const QUEUE_COALESCE: Duration = Duration::from_millis(250);
 /// Connections one person may hold (L2).
 pub const CONNECTIONS_PER_PERSON: usize = 10;
+
+/// How long confirmed outbox rows stay for other systems to read (N2), unless configured.
+pub const OUTBOX_KEEP: Duration = Duration::from_secs(24 * 3_600);

@@ -28,6 +28,13 @@ pub const fn timestamp_of(id: i64) -> Timestamp {
     Timestamp((id >> TIME_SHIFT) + EPOCH_MS)
 }
 
+/// Not above any id of `time` or later: where a reading by time begins.
+#[must_use]
+pub const fn floor_of(time: Timestamp) -> i64 {
+    let elapsed = time.0 - EPOCH_MS;
+    if elapsed <= 0 { 0 } else { (elapsed << TIME_SHIFT) - 1 }
+}
+
 /// The generator of one process: guarded against clock steps, lock-free.
 ///
 /// Uniqueness across processes rests on the leased worker id; within one on the single instance,

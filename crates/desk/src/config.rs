@@ -26,6 +26,8 @@ pub struct DeskConfig {
     pub ageing_per_minute: i64,
     /// `limits.connections_per_person`.
     pub connections_per_person: usize,
+    /// `outbox.keep_hours`: how long confirmed events stay for other systems to read (N2).
+    pub outbox_keep: Duration,
     /// The writers of messages and receipts.
     pub batch: BatchConfig,
 }
@@ -42,6 +44,7 @@ impl Default for DeskConfig {
             assign_lock: limit::ASSIGN_LOCK,
             ageing_per_minute: 0,
             connections_per_person: limit::CONNECTIONS_PER_PERSON,
+            outbox_keep: limit::OUTBOX_KEEP,
             batch: BatchConfig::default(),
         }
     }

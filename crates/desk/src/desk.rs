@@ -4,21 +4,26 @@ use std::sync::Arc;
 
 use kefu_assignment::{Assignments, Drain};
 use kefu_core::{Clock, IdSource, NodeName, TraceId};
-use kefu_events::{BusBuilder, EventSource, Handler, Interceptor, Lane};
-use kefu_messaging::{Delivery, Receipts, Sends};
+use kefu_events::{Backlog, BusBuilder, EventSource, Handler, Interceptor, Lane};
+use kefu_messaging::{Delivery, Pusher, Receipts, Sends};
 use kefu_upload::Uploads;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::copies::Copies;
 use crate::fanout::{DrainOnEvent, Fanout};
+use crate::forward::{Forward, Routed};
 use crate::news::News;
 use crate::typing::Typing;
-use crate::{Connections, Coordination, DeskConfig, Stores};
+use crate::{Cluster, Connections, Coordination, DeskConfig, Stores};
 
 /// Room for events on their way to the fan-out; beyond it they are read back from the outbox.
 const FANOUT_QUEUE: usize = 8_192;
 /// Room for events on their way to the drain; what overflows is covered by the sweep (Z3).
 const DRAIN_QUEUE: usize = 1_024;
+
+/// Room for events on their way to the copies; what overflows is covered by the reconciler (A1).
+const COPIES_QUEUE: usize = 1_024;
 
 /// What a desk is built from.
 pub struct DeskParts {
@@ -26,6 +31,8 @@ pub struct DeskParts {
     pub stores: Stores,
     /// What may be lost.
     pub coordination: Coordination,
+    /// The other processes on the same stores, if there are any.
+    pub cluster: Option<Cluster>,
     /// The people connected to this node.
     pub connections: Arc<dyn Connections>,
     /// Images.
@@ -46,6 +53,10 @@ pub struct DeskParts {
 pub struct Desk {
     pub(crate) stores: Stores,
     pub(crate) coordination: Coordination,
+    pub(crate) cluster: Option<Cluster>,
+    pub(crate) forward: Option<Forward>,
+    pub(crate) copies: Option<Arc<Copies>>,
+    pub(crate) fanout: Arc<Fanout>,
     pub(crate) connections: Arc<dyn Connections>,
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) assignments: Assignments,
@@ -74,6 +85,7 @@ impl Desk {
         let DeskParts {
             stores,
             coordination,
+            cluster,
             connections,
             uploads,
             clock,
@@ -85,15 +97,29 @@ impl Desk {
         let mut builder = BusBuilder::new()
             .handler(Fanout::NAME, Lane::Durable, FANOUT_QUEUE)
             .handler(DrainOnEvent::NAME, Lane::BestEffort, DRAIN_QUEUE);
+        if cluster.is_some() {
+            builder = builder
+                .backlog(Backlog::Of(node.clone()))
+                .handler(Forward::NAME, Lane::Durable, FANOUT_QUEUE)
+                .handler(Copies::NAME, Lane::BestEffort, COPIES_QUEUE);
+        }
         for interceptor in interceptors {
             builder = builder.interceptor(interceptor);
         }
         let (bus, runner) = builder.build();
+        let forward = cluster.as_ref().map(|cluster| {
+            let (presence, nodes) = (&coordination.presence, &cluster.nodes);
+            Forward::new(node.clone(), Arc::clone(presence), Arc::clone(nodes))
+        });
+        let pusher: Arc<dyn Pusher> = match &forward {
+            Some(forward) => Arc::new(Routed::new(Arc::clone(&connections), forward.clone())),
+            None => Arc::clone(&connections) as _,
+        };
         let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);
         let (delivery, receipts) = Delivery::start(
             Arc::clone(&stores.messages),
             Arc::clone(&stores.sessions),
-            Arc::clone(&connections) as Arc<dyn kefu_messaging::Pusher>,
+            Arc::clone(&pusher),
             config.retries.clone(),
             config.batch,
             tracker,
@@ -121,22 +147,35 @@ impl Desk {
             source.clone(),
             config.max_sessions,
         );
-        let presence = &coordination.presence;
-        let news = News::start(&stores, &connections, &clock, &ids, presence, tracker, stop);
-        let typing = Typing::start(&connections, tracker, stop);
-        let fanout = Fanout::new(
+        let news = News::start(&stores, &connections, &clock, &ids, tracker, stop);
+        let typing = Typing::start(&pusher, tracker, stop);
+        let fanout = Arc::new(Fanout::new(
             stores.clone(),
             Arc::clone(&connections),
             delivery.clone(),
             Arc::clone(&news),
             typing.clone(),
-        );
-        let handlers: [Arc<dyn Handler>; 2] =
-            [Arc::new(fanout), Arc::new(DrainOnEvent::new(Arc::clone(&drain)))];
+        ));
+        let mut handlers: Vec<Arc<dyn Handler>> =
+            vec![fanout.clone(), Arc::new(DrainOnEvent::new(Arc::clone(&drain)))];
+        let copies = cluster
+            .as_ref()
+            .map(|cluster| Arc::new(Copies::new(stores.clone(), Arc::clone(&cluster.board))));
+        if let Some(forward) = &forward {
+            handlers.push(Arc::new(forward.clone()));
+        }
+        if let Some(copies) = &copies {
+            handlers.push(copies.clone());
+            tracker.spawn(Arc::clone(copies).run(stop.clone()));
+        }
         runner.start(&handlers, &stores.outbox, &clock, tracker, stop);
         Arc::new(Self {
             stores,
             coordination,
+            cluster,
+            forward,
+            copies,
+            fanout,
             connections,
             uploads,
             assignments,

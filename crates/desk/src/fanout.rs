@@ -39,7 +39,8 @@ impl Fanout {
         Self { stores, connections, delivery, news, typing, owners }
     }
 
-    async fn tell(&self, envelope: &Envelope) -> Result<(), DeskError> {
+    /// Tells the people of this node.
+    pub(crate) async fn tell(&self, envelope: &Envelope) -> Result<(), DeskError> {
         let origin = envelope.attachment::<Origin>().and_then(|origin| origin.0);
         match &envelope.event {
             Event::SessionOpened { .. } => self.news.touch(),

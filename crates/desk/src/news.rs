@@ -8,7 +8,6 @@ use std::time::Duration;
 use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
 use kefu_core::{Clock, IdSource, Person, SessionId, StoreFault};
 use kefu_messaging::{Push, QueueEntry};
-use kefu_presence::PresenceStore;
 use kefu_queue::{Line, Outlook, Place, decide_notice};
 use kefu_session::{Session, SessionVerdict, Updated};
 use tokio::sync::Notify;
@@ -43,7 +42,6 @@ pub(crate) struct News {
     connections: Arc<dyn Connections>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
-    presence: Arc<dyn PresenceStore>,
     wake: Notify,
     version: AtomicI64,
     told: Mutex<Told>,
@@ -64,7 +62,6 @@ impl News {
         connections: &Arc<dyn Connections>,
         clock: &Arc<dyn Clock>,
         ids: &Arc<dyn IdSource>,
-        presence: &Arc<dyn PresenceStore>,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Arc<Self> {
@@ -73,7 +70,6 @@ impl News {
             connections: Arc::clone(connections),
             clock: Arc::clone(clock),
             ids: Arc::clone(ids),
-            presence: Arc::clone(presence),
             wake: Notify::new(),
             version: AtomicI64::new(0),
             told: Mutex::new(Told::default()),
@@ -192,9 +188,9 @@ impl News {
                 continue;
             }
             let user = Person::User(session.user.user_id.clone());
-            // Who is away is told on coming back, which asks for news too: a notice that nobody saw
-            // would count for ten minutes. Without leases everybody counts as there (N5).
-            if self.presence.count(&user).await == Ok(0) {
+            // Who is away is told on coming back, which asks for news too, and who is on another node
+            // is told by that node: a notice that nobody saw would count for ten minutes.
+            if !self.connections.holds(&user) {
                 continue;
             }
             let updated = self

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kefu_assignment::{AssignLock, AssignmentStore};
 use kefu_core::{ConnId, Person, Seq, SessionId};
 use kefu_events::Outbox;
-use kefu_messaging::{MessageStore, Push, Pusher};
+use kefu_messaging::{MessageStore, Push, Pusher, Reach};
 use kefu_presence::{AgentDirectory, PresenceStore};
 use kefu_queue::WaitingLine;
 use kefu_session::SessionStore;
@@ -58,12 +58,49 @@ pub struct Position {
 /// # Contract
 /// - `positions` names only sessions that the connection's person takes part in; a session that was
 ///   removed from an agent, or ended, is no longer named (A3).
+/// - `people` names every connection that was taken in, with its person.
 /// - `push_one` keeps the order of [`Pusher::push`]; an unknown connection is ignored.
 #[async_trait]
 pub trait Connections: Pusher {
     /// How far every connection has been served (M5).
     fn positions(&self) -> Vec<Position>;
 
+    /// Everybody connected to this node.
+    fn people(&self) -> Vec<(ConnId, Person)>;
+
+    /// Whether this node holds a connection of `person`.
+    fn holds(&self, person: &Person) -> bool;
+
     /// Pushes to one connection only.
     async fn push_one(&self, conn: ConnId, push: &Push);
+}
+
+/// A process that serves nobody directly, such as the queue drainer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoConnections;
+
+#[async_trait]
+impl Pusher for NoConnections {
+    async fn push(&self, _: &Person, _: &Push, _: Option<ConnId>) -> Reach {
+        Reach::default()
+    }
+
+    async fn push_to_consoles(&self, _: &Push) {}
+}
+
+#[async_trait]
+impl Connections for NoConnections {
+    fn positions(&self) -> Vec<Position> {
+        Vec::new()
+    }
+
+    fn people(&self) -> Vec<(ConnId, Person)> {
+        Vec::new()
+    }
+
+    fn holds(&self, _: &Person) -> bool {
+        false
+    }
+
+    async fn push_one(&self, _: ConnId, _: &Push) {}
 }

@@ -1,30 +1,38 @@
-//! The sweep: what has to happen without anybody asking (Z3, Z7, P4, U1).
+//! The sweep: what has to happen without anybody asking (Z3, Z7, P4, U1, N2, A1).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kefu_core::{Person, TraceId};
-use tokio::time::{Instant, MissedTickBehavior};
+use kefu_events::Handler;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::heal::Suspects;
-use crate::{Desk, DeskError};
+use crate::{Desk, DeskError, Task};
 
-/// Between two looks at line and agents (Z3).
+/// Between two looks at line and agents (Z3), and at what other nodes left unsaid (N2).
 const EVERY: Duration = Duration::from_secs(1);
 /// Between two looks for silent losses (M5).
 const HEAL_EVERY: Duration = Duration::from_secs(10);
 /// Between two clean-ups of uploads and outbox.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
-/// Confirmed outbox rows are kept this long for other systems to read (N2).
-const OUTBOX_KEEP: Duration = Duration::from_secs(24 * 3_600);
+/// Between two comparisons of all copies with their rows (A1).
+const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// Outbox rows trimmed in one statement, so that no sweep holds the writer for long.
 const TRIM: u32 = 5_000;
+/// How old an event is before another process says it (N2): its own node is done by then, or gone.
+const STRAY_AFTER: Duration = Duration::from_secs(2);
+/// Events of other processes read at a time.
+const STRAYS: u32 = 256;
+/// How long a task stays with its process after the last sign of life: a few of its own ticks, so that
+/// another one takes over soon.
+const TASK_TTL: Duration = Duration::from_secs(5);
 
 impl Desk {
     /// Counts every agent as gone from now on: no connection outlived the process (P4). To be called
-    /// once, before the first connection.
+    /// once, before the first connection, and only by a process that is the only one.
     ///
     /// # Errors
     /// Store faults.
@@ -32,35 +40,70 @@ impl Desk {
         Ok(self.assignments.restart_grace(trace.clone()).await?)
     }
 
-    /// Starts the sweeps of this process on `tracker`, until `stop`.
+    /// Starts what every process does for the people connected to it, until `stop`.
+    pub fn start_node(self: &Arc<Self>, tracker: &TaskTracker, stop: &CancellationToken) {
+        tracker.spawn(Arc::clone(self).sweep_losses(stop.clone()));
+        if self.cluster.is_some() {
+            tracker.spawn(Arc::clone(self).listen(stop.clone()));
+            tracker.spawn(Arc::clone(self).keep_leases(stop.clone()));
+        }
+    }
+
+    /// Starts what one process does for all, until `stop`: any number may start it, the task leases
+    /// keep them out of each other's way.
     pub fn start_sweeps(
         self: &Arc<Self>,
         trace: &TraceId,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) {
-        tracker.spawn(Arc::clone(self).sweep_line(trace.clone(), stop.clone()));
-        tracker.spawn(Arc::clone(self).sweep_losses(stop.clone()));
+        tracker.spawn(Arc::clone(self).sweep_line(stop.clone()));
+        tracker.spawn(Arc::clone(self).sweep_agents(trace.clone(), stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_leftovers(stop.clone()));
+        if self.cluster.is_some() {
+            tracker.spawn(Arc::clone(self).sweep_strays(stop.clone()));
+            tracker.spawn(Arc::clone(self).sweep_copies(stop.clone()));
+        }
     }
 
-    async fn sweep_line(self: Arc<Self>, trace: TraceId, stop: CancellationToken) {
-        // Nobody is judged before everybody had the time to come back (P4).
-        let first = Instant::now() + self.config.presence_ttl;
-        let mut ticks = tokio::time::interval(EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    /// Whether this process does `task` now. A process that is the only one always does.
+    async fn has(&self, task: Task, ttl: Duration) -> bool {
+        let Some(cluster) = &self.cluster else { return true };
+        match cluster.tasks.hold(task, self.source.node(), ttl).await {
+            Ok(epoch) => epoch.is_some(),
+            Err(fault) => {
+                tracing::warn!(task = task.as_str(), %fault, "task is held up");
+                false
+            }
+        }
+    }
+
+    async fn sweep_line(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = every(EVERY);
         while tick(&mut ticks, &stop).await {
-            // Each part for itself: without leases assignment still goes on (N5).
-            held_up(self.look_at_agents(&trace, Instant::now() >= first).await);
-            held_up(self.drain.run().await);
+            if self.has(Task::DrainSweep, TASK_TTL).await {
+                held_up(self.drain.run().await);
+            }
         }
     }
 
-    async fn look_at_agents(&self, trace: &TraceId, may_judge: bool) -> Result<(), DeskError> {
-        self.restate_gone(trace).await?;
-        if may_judge {
-            self.judge_liveness(trace).await?;
+    async fn sweep_agents(self: Arc<Self>, trace: TraceId, stop: CancellationToken) {
+        let mut ticks = every(EVERY);
+        while tick(&mut ticks, &stop).await {
+            if self.has(Task::Liveness, TASK_TTL).await {
+                held_up(self.look_at_agents(&trace).await);
+            }
         }
+    }
+
+    /// Without leases nobody is judged; assignment still goes on (N5).
+    async fn look_at_agents(&self, trace: &TraceId) -> Result<(), DeskError> {
+        self.restate_gone(trace).await?;
+        // Nobody is judged before everybody had the time to come back (P4).
+        if self.coordination.presence.age().await? < self.config.presence_ttl {
+            return Ok(());
+        }
+        self.judge_liveness(trace).await?;
         if !self.config.agent_grace.is_zero() {
             let gone_before = self.source.clock().now().before(self.config.agent_grace);
             self.assignments.requeue_gone(gone_before, trace.clone()).await?;
@@ -93,8 +136,7 @@ impl Desk {
 
     async fn sweep_losses(self: Arc<Self>, stop: CancellationToken) {
         let mut suspects = Suspects::default();
-        let mut ticks = tokio::time::interval(HEAL_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = every(HEAL_EVERY);
         while tick(&mut ticks, &stop).await {
             if let Err(fault) = self.heal(&mut suspects).await {
                 tracing::warn!(%fault, "healing is held up");
@@ -103,15 +145,72 @@ impl Desk {
     }
 
     async fn sweep_leftovers(self: Arc<Self>, stop: CancellationToken) {
-        let mut ticks = tokio::time::interval(TIDY_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = every(TIDY_EVERY);
         while tick(&mut ticks, &stop).await {
-            if let Err(error) = self.uploads.sweep().await {
+            if self.has(Task::UploadCleanup, TIDY_EVERY).await
+                && let Err(error) = self.uploads.sweep().await
+            {
                 tracing::warn!(%error, "upload clean-up is held up");
             }
-            let keep = self.source.clock().now().before(OUTBOX_KEEP);
-            if let Err(fault) = self.stores.outbox.trim(keep, TRIM).await {
-                tracing::warn!(%fault, "outbox trim is held up");
+            if self.has(Task::OutboxTrim, TIDY_EVERY).await {
+                let keep = self.source.clock().now().before(self.config.outbox_keep);
+                held_up(self.stores.outbox.trim(keep, TRIM).await);
+            }
+        }
+    }
+
+    /// Says what its own node could not: it was lost, or its commit's answer was (N2).
+    async fn sweep_strays(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = every(EVERY);
+        while tick(&mut ticks, &stop).await {
+            if self.has(Task::Relay, TASK_TTL).await {
+                held_up(self.relay_strays().await);
+            }
+        }
+    }
+
+    /// In id order, so in order per key. Nothing is locked meanwhile; a row that two processes say is
+    /// heard once (N2).
+    async fn relay_strays(&self) -> Result<(), DeskError> {
+        let Some(forward) = &self.forward else { return Ok(()) };
+        let before = self.source.clock().now().before(STRAY_AFTER);
+        let mut after = None;
+        loop {
+            let rows = self.stores.outbox.list_unconfirmed(before, after, STRAYS).await?;
+            for envelope in &rows {
+                if let Some(copies) = &self.copies {
+                    copies.note(&envelope.event);
+                }
+                // A handler that never fails: what is not heard is found by other means (N4).
+                let _ = forward.handle(envelope).await;
+            }
+            let said: Vec<_> = rows.iter().map(|envelope| envelope.id).collect();
+            self.stores.outbox.confirm(&said, self.source.clock().now()).await?;
+            metrics::counter!("kefu_strays_relayed_total").increment(said.len() as u64);
+            let full = rows.len() == STRAYS as usize;
+            let Some(last) = rows.last().filter(|_| full) else { return Ok(()) };
+            after = Some(last.id);
+        }
+    }
+
+    /// Compares copies with rows now and then, and rebuilds them when they were lost (A1).
+    async fn sweep_copies(self: Arc<Self>, stop: CancellationToken) {
+        let Some(copies) = &self.copies else { return };
+        let (mut ticks, mut known, mut since) = (every(EVERY), Duration::ZERO, RECONCILE_EVERY);
+        while tick(&mut ticks, &stop).await {
+            since += EVERY;
+            // Emptying Redis is no event: the age of what it holds is the only sign.
+            let age = self.coordination.presence.age().await.unwrap_or(Duration::MAX);
+            let lost = age < known;
+            known = age;
+            if !(lost || since >= RECONCILE_EVERY) || age == Duration::MAX {
+                continue;
+            }
+            if self.has(Task::Reconcile, TASK_TTL).await {
+                match copies.reconcile().await {
+                    Ok(()) => since = Duration::ZERO,
+                    Err(fault) => tracing::warn!(%fault, "reconciling is held up"),
+                }
             }
         }
     }
@@ -123,8 +222,15 @@ fn held_up<T>(part: Result<T, impl std::fmt::Display>) {
     }
 }
 
+/// Ticks at once and then every `period`, however long the work between two of them takes.
+pub(crate) fn every(period: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
 /// Waits for the next tick; `false` when it is time to stop.
-async fn tick(ticks: &mut tokio::time::Interval, stop: &CancellationToken) -> bool {
+pub(crate) async fn tick(ticks: &mut tokio::time::Interval, stop: &CancellationToken) -> bool {
     tokio::select! {
         biased;
         () = stop.cancelled() => false,

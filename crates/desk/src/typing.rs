@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use kefu_core::limit::TYPING_TTL;
 use kefu_core::{AdminId, Caller, ConnId, Person, SessionId};
-use kefu_messaging::{Message, Parties, Push, Side};
+use kefu_messaging::{Message, Parties, Push, Pusher, Side};
 use kefu_session::Session;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,6 @@ use tokio_util::task::TaskTracker;
 use tokio_util::time::DelayQueue;
 use tokio_util::time::delay_queue::Key;
 
-use crate::Connections;
 use crate::owners::Owners;
 
 /// Room for reports; typing is the first thing to be dropped under pressure (L1).
@@ -50,13 +49,13 @@ pub(crate) struct Typing {
 
 impl Typing {
     pub(crate) fn start(
-        connections: &Arc<dyn Connections>,
+        pusher: &Arc<dyn Pusher>,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
         let (reports, receiver) = mpsc::channel(QUEUE);
         let marks = Marks {
-            connections: Arc::clone(connections),
+            pusher: Arc::clone(pusher),
             active: HashMap::new(),
             deadlines: DelayQueue::new(),
             owners: Owners::default(),
@@ -109,7 +108,7 @@ struct Active {
 }
 
 struct Marks {
-    connections: Arc<dyn Connections>,
+    pusher: Arc<dyn Pusher>,
     active: HashMap<Mark, Active>,
     deadlines: DelayQueue<Mark>,
     /// Of sessions that left an agent: a report may have been checked before that, and come after it.
@@ -199,7 +198,7 @@ impl Marks {
 
     async fn relay(&self, mark: Mark, to: &Person, is_typing: bool) {
         let push = Push::Typing { session_id: mark.0, is_typing };
-        self.connections.push(to, &push, None).await;
+        self.pusher.push(to, &push, None).await;
     }
 }
 
@@ -209,10 +208,9 @@ mod tests {
 
     use async_trait::async_trait;
     use kefu_core::UserId;
-    use kefu_messaging::{Pusher, Reach};
+    use kefu_messaging::Reach;
 
     use super::*;
-    use crate::Position;
 
     #[derive(Default)]
     struct Told(Mutex<Vec<Person>>);
@@ -227,20 +225,11 @@ mod tests {
         async fn push_to_consoles(&self, _: &Push) {}
     }
 
-    #[async_trait]
-    impl Connections for Told {
-        fn positions(&self) -> Vec<Position> {
-            Vec::new()
-        }
-
-        async fn push_one(&self, _: ConnId, _: &Push) {}
-    }
-
     #[tokio::test(start_paused = true)]
     async fn what_was_checked_before_a_transfer_goes_to_the_new_owner() {
         let told = Arc::new(Told::default());
         let mut marks = Marks {
-            connections: Arc::clone(&told) as Arc<dyn Connections>,
+            pusher: Arc::clone(&told) as Arc<dyn Pusher>,
             active: HashMap::new(),
             deadlines: DelayQueue::new(),
             owners: Owners::default(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use kefu_core::{Clock, StoreFault};
+use kefu_core::{Clock, NodeName, StoreFault};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,24 @@ pub enum Lane {
     Durable,
     /// Dropped, and counted in `kefu_bus_dropped_total`.
     BestEffort,
+}
+
+/// Which unconfirmed events of the outbox the durable handlers of a process look after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Backlog {
+    /// All of them: there is no other process.
+    Whole,
+    /// Those that this node decided. What a node leaves behind is for the leased relay (N2).
+    Of(NodeName),
+}
+
+impl Backlog {
+    pub(crate) fn holds(&self, envelope: &Envelope) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Of(node) => envelope.source == *node,
+        }
+    }
 }
 
 /// Whether an intercepted event goes on.
@@ -181,6 +199,7 @@ pub struct BusBuilder {
     interceptors: Vec<Arc<dyn Interceptor>>,
     slots: Vec<Slot>,
     pending: Vec<Pending>,
+    backlog: Backlog,
 }
 
 struct Pending {
@@ -194,7 +213,19 @@ impl BusBuilder {
     /// An empty bus.
     #[must_use]
     pub const fn new() -> Self {
-        Self { interceptors: Vec::new(), slots: Vec::new(), pending: Vec::new() }
+        Self {
+            interceptors: Vec::new(),
+            slots: Vec::new(),
+            pending: Vec::new(),
+            backlog: Backlog::Whole,
+        }
+    }
+
+    /// Leaves unconfirmed events of other processes to them.
+    #[must_use]
+    pub fn backlog(mut self, backlog: Backlog) -> Self {
+        self.backlog = backlog;
+        self
     }
 
     /// Adds an interceptor; they run in the order added.
@@ -219,7 +250,7 @@ impl BusBuilder {
     pub fn build(self) -> (Bus, BusRunner) {
         let interceptors: Arc<[_]> = self.interceptors.into();
         let bus = Bus { interceptors: Arc::clone(&interceptors), slots: self.slots.into() };
-        (bus, BusRunner { interceptors, pending: self.pending })
+        (bus, BusRunner { interceptors, pending: self.pending, backlog: self.backlog })
     }
 }
 
@@ -233,6 +264,7 @@ impl Default for BusBuilder {
 pub struct BusRunner {
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     pending: Vec<Pending>,
+    backlog: Backlog,
 }
 
 impl BusRunner {
@@ -262,6 +294,7 @@ impl BusRunner {
                         handler,
                         interceptors: Arc::clone(&interceptors),
                         outbox: Arc::clone(outbox),
+                        backlog: self.backlog.clone(),
                         confirmer: confirmer.clone(),
                         behind: slot.behind,
                         stop: stop.clone(),

@@ -12,6 +12,7 @@ use crate::Envelope;
 ///   write the rows; this one reads, confirms and trims.
 /// - `list_unconfirmed` gives rows in id order and never the same row twice in one answer.
 /// - `confirm` is idempotent; unknown ids are ignored.
+/// - `list_changes` gives the events other than stored messages, confirmed or not, in id order.
 /// - `trim` removes confirmed rows only.
 ///
 /// # Errors
@@ -25,6 +26,10 @@ pub trait Outbox: Send + Sync {
         after: Option<EventId>,
         limit: u32,
     ) -> Result<Vec<Envelope>, StoreFault>;
+
+    /// Up to `limit` rows above `after` that are not `message_stored`: what a node reads again that may
+    /// have missed some (N4). Messages are found by their sessions' positions instead (M5).
+    async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault>;
 
     /// Marks rows as handled.
     async fn confirm(&self, ids: &[EventId], now: Timestamp) -> Result<(), StoreFault>;

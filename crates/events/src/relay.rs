@@ -1,6 +1,6 @@
 //! The tasks behind the bus: one per handler, and the one that confirms outbox rows in batches.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bus::{Behind, passes};
-use crate::{Envelope, Handler, Interceptor, Outbox};
+use crate::{Backlog, Envelope, Handler, Interceptor, Outbox, Recent};
 
 /// Rows read from the outbox at a time.
 const PAGE: u32 = 256;
@@ -18,9 +18,6 @@ const PAGE: u32 = 256;
 const CONFIRM_EVERY: Duration = Duration::from_millis(250);
 /// Confirmations in one statement, and room in front of the confirmer.
 const CONFIRM_BATCH: usize = 1_024;
-/// Handled events remembered, to skip those that queue and outbox both bring. Covers far more
-/// than what can be handled between a hand-over and its confirmation.
-const REMEMBERED: usize = 16_384;
 /// First and last pause after a failed attempt.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
@@ -29,6 +26,7 @@ pub(crate) struct Relay {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) interceptors: Arc<[Arc<dyn Interceptor>]>,
     pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) backlog: Backlog,
     pub(crate) confirmer: Confirmer,
     pub(crate) behind: Arc<Behind>,
     pub(crate) stop: CancellationToken,
@@ -81,7 +79,7 @@ impl Relay {
                     return None;
                 }
                 // What was stopped on its way to the queue is stopped here too.
-                if passes(&self.interceptors, envelope) {
+                if self.backlog.holds(envelope) && passes(&self.interceptors, envelope) {
                     self.deal(envelope, handled).await;
                 }
             }
@@ -146,31 +144,6 @@ pub(crate) async fn best_effort(
         if let Err(error) = handler.handle(&envelope).await {
             metrics::counter!("kefu_bus_dropped_total", "handler" => handler.name()).increment(1);
             tracing::warn!(handler = handler.name(), %error, "event dropped");
-        }
-    }
-}
-
-/// The last handled ids, oldest forgotten first.
-#[derive(Default)]
-struct Recent {
-    known: HashSet<EventId>,
-    order: VecDeque<EventId>,
-}
-
-impl Recent {
-    fn contains(&self, id: EventId) -> bool {
-        self.known.contains(&id)
-    }
-
-    fn insert(&mut self, id: EventId) {
-        if !self.known.insert(id) {
-            return;
-        }
-        self.order.push_back(id);
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
         }
     }
 }

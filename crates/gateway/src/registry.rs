@@ -169,6 +169,15 @@ impl Connections for Registry {
         self.connections.iter().flat_map(|entry| of_peer(entry.value())).collect()
     }
 
+    fn people(&self) -> Vec<(ConnId, Person)> {
+        let of_entry = |peer: &Peer| (peer.conn, peer.person.clone());
+        self.connections.iter().map(|entry| of_entry(entry.value())).collect()
+    }
+
+    fn holds(&self, person: &Person) -> bool {
+        self.people.contains_key(person)
+    }
+
     async fn push_one(&self, conn: ConnId, push: &Push) {
         let peer = self.connections.get(&conn).map(|entry| Arc::clone(entry.value()));
         if let Some(peer) = peer {

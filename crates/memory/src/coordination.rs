@@ -26,6 +26,11 @@ impl MemoryCoordination {
         }
     }
 
+    /// Loses every lease at once, as a Redis that was emptied (P4).
+    pub fn lose_leases(&self) {
+        self.presence.lose_all();
+    }
+
     /// The ports, as a desk takes them.
     #[must_use]
     pub fn ports(&self) -> Coordination {

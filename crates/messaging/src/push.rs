@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_core::{Actor, AdminId, AgentInfo, ConnId, Person, Seq, SessionId, Timestamp, UserInfo};
+use kefu_core::{
+    Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
+};
 
 use crate::{Message, MessageStatus};
 
@@ -60,9 +62,13 @@ pub enum Push {
     },
     /// `chat.message.peer_ack`.
     PeerAck {
-        /// The message with its new status.
-        message: Arc<Message>,
-        /// What was reported.
+        /// The session.
+        session_id: SessionId,
+        /// The message.
+        msg_id: MsgId,
+        /// Its position.
+        seq: Seq,
+        /// Its status now.
         status: MessageStatus,
     },
     /// `chat.typing`.

@@ -68,11 +68,14 @@ impl Flush for RecordFlush {
 impl RecordFlush {
     /// One `peer_ack` a message, only after its receipt is committed.
     async fn announce(&self, change: &StatusChange) {
-        self.retries.settle(change.message.msg_id);
+        let message = &change.message;
+        self.retries.settle(message.msg_id);
         let Some(person) = change.told() else { return };
         let push = Push::PeerAck {
-            message: Arc::new(change.message.clone()),
-            status: change.message.status,
+            session_id: message.session_id,
+            msg_id: message.msg_id,
+            seq: message.seq,
+            status: message.status,
         };
         self.pusher.push(&person, &push, None).await;
     }

@@ -17,11 +17,11 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
         Push::Message { message, attempt, own } => {
             ServerFrame::MessageNew(MessageObject::pushed(message, *attempt, *own, links))
         }
-        Push::PeerAck { message, status } => ServerFrame::PeerAck(PeerAck {
-            msg_id: message.msg_id,
+        Push::PeerAck { session_id, msg_id, seq, status } => ServerFrame::PeerAck(PeerAck {
+            msg_id: *msg_id,
             status: (*status).into(),
-            session_id: message.session_id,
-            seq: message.seq,
+            session_id: *session_id,
+            seq: *seq,
         }),
         Push::Typing { session_id, is_typing } => {
             ServerFrame::Typing(Typing { session_id: *session_id, is_typing: *is_typing })

@@ -17,6 +17,9 @@ use crate::writer::{Outcome, Work};
 const UNCONFIRMED: &str = "SELECT * FROM cg_chat_outbox \
      WHERE confirmed_at IS NULL AND id > ?1 AND time < ?2 AND schema_version <= ?3 \
      ORDER BY id LIMIT ?4";
+const CHANGES: &str = "SELECT * FROM cg_chat_outbox \
+     WHERE id > ?1 AND event_type <> 'message_stored' AND schema_version <= ?2 \
+     ORDER BY id LIMIT ?3";
 const CONFIRM: &str = "UPDATE cg_chat_outbox SET confirmed_at = ?2 \
      WHERE id IN (SELECT value FROM json_each(?1)) AND confirmed_at IS NULL";
 // The newest row stays: new ids must start above every id ever stored, trimmed ones included (T3).
@@ -41,6 +44,11 @@ impl Outbox for SqliteOutbox {
         let after = after.map_or(0, EventId::get);
         let values = [after.into(), before.0.into(), SCHEMA_VERSION.into(), limit.into()];
         Ok(rows::committed::<Entity, _>(&self.0.readers, UNCONFIRMED, values).await?)
+    }
+
+    async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
+        let values = [after.into(), SCHEMA_VERSION.into(), limit.into()];
+        Ok(rows::committed::<Entity, _>(&self.0.readers, CHANGES, values).await?)
     }
 
     async fn confirm(&self, ids: &[EventId], now: Timestamp) -> Result<(), StoreFault> {

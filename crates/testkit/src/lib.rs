@@ -17,6 +17,8 @@ pub mod suite;
 mod world;
 
 pub use fault::{Flaky, Gate, Slow, Strike};
-pub use harness::{CoordinationHarness, Harness};
+pub use harness::{
+    CoordinationHarness, Harness, LoadBoardHarness, NodeBusHarness, TaskLeasesHarness,
+};
 pub use race::{race, seeded};
 pub use world::{World, stored};

@@ -137,6 +137,7 @@ macro_rules! store_contract {
                 confirming_is_idempotent,
                 a_large_confirmation_fits_one_call,
                 only_confirmed_rows_are_trimmed,
+                changes_are_listed_without_messages,
                 events_confirmed_while_others_are_written,
             ],
             exclusion: [
@@ -175,6 +176,52 @@ macro_rules! coordination_contract {
                 a_lock_dies_after_its_ttl,
                 only_the_present_token_releases,
                 one_of_many_takes_the_lock,
+            ],
+        }
+    };
+}
+
+/// Stamps every case of the wire between nodes on a [`NodeBusHarness`](crate::NodeBusHarness).
+#[macro_export]
+macro_rules! node_bus_contract {
+    ($harness:ty) => {
+        $crate::stamp! { $harness;
+            node_bus: [
+                every_word_survives,
+                words_reach_whom_they_are_for,
+                one_nodes_words_keep_their_order,
+                a_slow_listener_hears_a_gap,
+            ],
+        }
+    };
+}
+
+/// Stamps every case of the copies on a [`LoadBoardHarness`](crate::LoadBoardHarness).
+#[macro_export]
+macro_rules! load_board_contract {
+    ($harness:ty) => {
+        $crate::stamp! { $harness;
+            load_board: [
+                a_session_is_where_its_row_says,
+                a_users_later_session_stays,
+                the_line_is_in_its_order,
+                a_load_only_becomes_newer,
+                any_order_ends_at_the_newest,
+            ],
+        }
+    };
+}
+
+/// Stamps every case of the leases of tasks on a [`TaskLeasesHarness`](crate::TaskLeasesHarness).
+#[macro_export]
+macro_rules! task_leases_contract {
+    ($harness:ty) => {
+        $crate::stamp! { $harness;
+            task_leases: [
+                a_held_task_is_refused,
+                an_expired_task_is_taken_over,
+                a_released_task_is_free,
+                one_of_many_holds_a_task,
             ],
         }
     };

@@ -97,6 +97,7 @@ fn gateway(clock: &Arc<dyn Clock>, auth: Authenticator) -> Arc<Gateway> {
     let parts = DeskParts {
         stores,
         coordination: world.coordination(),
+        cluster: None,
         connections: registry.clone(),
         uploads,
         ids: Arc::new(SnowflakeIds::new(Arc::clone(clock), WorkerId::default(), 0)),

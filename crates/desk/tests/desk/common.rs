@@ -76,6 +76,7 @@ impl Scene {
         let parts = DeskParts {
             stores,
             coordination: coordination.ports(),
+            cluster: None,
             connections: Arc::clone(&people) as Arc<dyn Connections>,
             uploads: Arc::new(uploads),
             clock: Arc::clone(&clock),
@@ -99,6 +100,7 @@ impl Scene {
     }
 
     pub(crate) fn sweeping(self) -> Self {
+        self.desk.start_node(&self.tracker, &self.stop);
         self.desk.start_sweeps(&trace(), &self.tracker, &self.stop);
         self
     }

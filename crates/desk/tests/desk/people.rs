@@ -86,6 +86,15 @@ impl Connections for People {
         self.positions.lock().expect("no panic").clone()
     }
 
+    fn people(&self) -> Vec<(ConnId, Person)> {
+        let connections = self.connections.lock().expect("no panic");
+        connections.iter().map(|(conn, person)| (*conn, person.clone())).collect()
+    }
+
+    fn holds(&self, person: &Person) -> bool {
+        !self.matching(|_, held| held == person).is_empty()
+    }
+
     async fn push_one(&self, conn: ConnId, push: &Push) {
         self.note(conn, push);
     }

@@ -91,6 +91,10 @@ impl Outbox for Ledger {
         self.inner.list_unconfirmed(before, after, limit).await
     }
 
+    async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
+        self.inner.list_changes(after, limit).await
+    }
+
     async fn confirm(&self, ids: &[EventId], now: Timestamp) -> Result<(), StoreFault> {
         let refused = self
             .refusals

@@ -185,6 +185,7 @@ impl House {
         let parts = DeskParts {
             stores,
             coordination: world.coordination(),
+            cluster: None,
             connections: registry.clone(),
             uploads,
             ids: Arc::new(SnowflakeIds::new(Arc::clone(&time), WorkerId::default(), 0)),

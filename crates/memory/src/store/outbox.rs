@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kefu_core::{EventId, StoreFault, Timestamp};
-use kefu_events::{Envelope, Outbox};
+use kefu_events::{Envelope, Event, Outbox};
 
 use crate::MemoryWorld;
 
@@ -17,6 +17,12 @@ impl Outbox for MemoryWorld {
         let tables = self.begin().await;
         let old = tables.outbox.unconfirmed(after).filter(|envelope| envelope.time < before);
         Ok(old.take(limit as usize).cloned().collect())
+    }
+
+    async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
+        let tables = self.begin().await;
+        let change = |envelope: &&Envelope| !matches!(envelope.event, Event::MessageStored { .. });
+        Ok(tables.outbox.above(after).filter(change).take(limit as usize).cloned().collect())
     }
 
     async fn confirm(&self, ids: &[EventId], now: Timestamp) -> Result<(), StoreFault> {

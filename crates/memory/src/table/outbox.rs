@@ -8,10 +8,11 @@ use kefu_events::{Envelope, EventContext};
 
 use super::{ensure, ensure_unique};
 
-/// Committed events: those not dealt with yet, and until they are trimmed the ids of the others.
+/// Committed events, until they are trimmed, and which of them are not dealt with yet.
 #[derive(Default)]
 pub(crate) struct OutboxTable {
-    unconfirmed: BTreeMap<EventId, Envelope>,
+    rows: BTreeMap<EventId, Envelope>,
+    unconfirmed: BTreeSet<EventId>,
     confirmed: HashMap<EventId, Timestamp>,
     by_confirmation: BTreeSet<(Timestamp, EventId)>,
 }
@@ -20,14 +21,18 @@ impl OutboxTable {
     /// Unconfirmed rows above `after`, by id.
     pub(crate) fn unconfirmed(&self, after: Option<EventId>) -> impl Iterator<Item = &Envelope> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.unconfirmed.range((from, Bound::Unbounded)).map(|(_, envelope)| envelope)
+        let ids = self.unconfirmed.range((from, Bound::Unbounded));
+        ids.filter_map(|id| self.rows.get(id))
+    }
+
+    /// Rows with ids above `after`, by id.
+    pub(crate) fn above(&self, after: i64) -> impl Iterator<Item = &Envelope> {
+        self.rows.values().filter(move |envelope| envelope.id.get() > after)
     }
 
     pub(crate) fn check(&self, fresh: &[Envelope]) -> Result<(), StoreFault> {
         ensure_unique(fresh.iter().map(|envelope| envelope.id), "an event id is used twice")?;
-        let stored = |envelope: &Envelope| {
-            self.unconfirmed.contains_key(&envelope.id) || self.confirmed.contains_key(&envelope.id)
-        };
+        let stored = |envelope: &Envelope| self.rows.contains_key(&envelope.id);
         ensure(!fresh.iter().any(stored), "an event id is used twice")
     }
 
@@ -40,11 +45,12 @@ impl OutboxTable {
         };
         let event = envelope.event.clone();
         let row = Envelope::stored(envelope.id, envelope.schema_version, &context, event);
-        self.unconfirmed.insert(row.id, row);
+        self.unconfirmed.insert(row.id);
+        self.rows.insert(row.id, row);
     }
 
     pub(crate) fn confirm(&mut self, id: EventId, now: Timestamp) {
-        if self.unconfirmed.remove(&id).is_some() {
+        if self.unconfirmed.remove(&id) {
             self.confirmed.insert(id, now);
             self.by_confirmation.insert((now, id));
         }
@@ -58,6 +64,7 @@ impl OutboxTable {
         };
         self.by_confirmation.remove(&(time, id));
         self.confirmed.remove(&id);
+        self.rows.remove(&id);
         true
     }
 }

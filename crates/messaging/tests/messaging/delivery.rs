@@ -369,7 +369,7 @@ async fn a_cumulative_ack_gives_one_peer_ack_a_message_in_order() {
         .sent()
         .into_iter()
         .filter_map(|sent| match sent.push {
-            Push::PeerAck { message, .. } => Some(message.msg_id),
+            Push::PeerAck { msg_id, .. } => Some(msg_id),
             _ => None,
         })
         .collect();

@@ -45,6 +45,21 @@ pub async fn unconfirmed_rows_come_in_pages<H: Harness>() {
     assert_eq!(list(always, EventId::new(i64::MAX).ok(), 10).await, []);
 }
 
+/// N4: what is not a stored message comes again from any position, confirmed or not.
+pub async fn changes_are_listed_without_messages<H: Harness>() {
+    let (_harness, world) = World::start::<H>().await;
+    let written = write(&world, every_event()).await;
+    let changes: Vec<_> =
+        written.iter().filter(|row| row.event.kind() != "message_stored").cloned().collect();
+    assert_eq!(changes.len() + 2, written.len());
+    let outbox = &world.stores.outbox;
+    outbox.confirm(&[changes[0].id, changes[2].id], world.clock.now()).await.unwrap();
+    assert_eq!(outbox.list_changes(0, 100).await.unwrap(), changes);
+    let above = changes[0].id.get();
+    assert_eq!(outbox.list_changes(above, 2).await.unwrap(), changes[1..3]);
+    assert_eq!(outbox.list_changes(i64::MAX, 2).await.unwrap(), []);
+}
+
 /// Confirmed rows are not listed again; unknown ids, repeats and empty lists are harmless.
 pub async fn confirming_is_idempotent<H: Harness>() {
     let (mut harness, world) = World::start::<H>().await;
@@ -129,7 +144,7 @@ fn online(id: &str) -> Event {
     Event::AgentChanged { admin_id: AdminId::new(id).unwrap(), online: true, live: false }
 }
 
-fn every_event() -> Vec<Event> {
+pub(crate) fn every_event() -> Vec<Event> {
     let session_id = SessionId::new(i64::MAX - 7).unwrap();
     let msg_id = MsgId::new(i64::MAX - 8).unwrap();
     let user_id = UserId::new("u.1_x-").unwrap();
