@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kefu_core::{AdminId, ConnId, NodeName, Person, StoreFault, UserId};
 use kefu_events::{Envelope, Event, Handler, HandlerError};
-use kefu_messaging::{Fresh, Push, Pusher, Reach};
+use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
 
 use crate::{Connections, NodeBus, NodeMessage, Relayed};
@@ -124,7 +124,7 @@ impl Relayed {
     /// What travels by itself. Everything else is made from its event on the node it is pushed from.
     fn of(push: &Push) -> Option<Self> {
         match *push {
-            Push::PeerAck { session_id, msg_id, seq, status } => {
+            Push::PeerAck { session_id, msg_id, seq, status, .. } => {
                 Some(Self::PeerAck { session_id, msg_id, seq, status })
             }
             Push::Typing { session_id, is_typing } => Some(Self::Typing { session_id, is_typing }),
@@ -142,13 +142,18 @@ impl Relayed {
     }
 }
 
-impl From<Relayed> for Push {
-    fn from(relayed: Relayed) -> Self {
-        match relayed {
-            Relayed::PeerAck { session_id, msg_id, seq, status } => {
-                Self::PeerAck { session_id, msg_id, seq, status }
+impl Relayed {
+    /// The push that it was, on the node of the person it is for.
+    pub(crate) fn to_push(&self, to: &Person) -> Push {
+        let side = match to {
+            Person::User(_) => Side::User,
+            Person::Agent(_) => Side::Agent,
+        };
+        match *self {
+            Self::PeerAck { session_id, msg_id, seq, status } => {
+                Push::PeerAck { session_id, msg_id, seq, status, side }
             }
-            Relayed::Typing { session_id, is_typing } => Self::Typing { session_id, is_typing },
+            Self::Typing { session_id, is_typing } => Push::Typing { session_id, is_typing },
         }
     }
 }

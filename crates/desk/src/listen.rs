@@ -73,7 +73,7 @@ impl Desk {
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
         match word {
             NodeMessage::Push { to, push } => {
-                self.connections.push(&to, &push.into(), None).await;
+                self.connections.push(&to, &push.to_push(&to), None).await;
             }
             NodeMessage::Event { envelope, message } => {
                 if ear.due.is_none() {

@@ -7,7 +7,7 @@ use kefu_core::{
     Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
 };
 
-use crate::{Message, MessageStatus};
+use crate::{Message, MessageStatus, Side};
 
 /// A session offered to its new agent (`chat.session.new`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub enum Push {
         seq: Seq,
         /// Its status now.
         status: MessageStatus,
+        /// The side of its sender, who is told.
+        side: Side,
     },
     /// `chat.typing`.
     Typing {

@@ -76,6 +76,7 @@ impl RecordFlush {
             msg_id: message.msg_id,
             seq: message.seq,
             status: message.status,
+            side: message.sender.side(),
         };
         self.pusher.push(&person, &push, None).await;
     }

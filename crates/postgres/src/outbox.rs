@@ -17,6 +17,9 @@ use crate::transaction::{Outcome, Transaction, Work};
 const UNCONFIRMED: &str = "SELECT * FROM cg_chat_outbox \
      WHERE confirmed_at IS NULL AND id > $1 AND time < $2 AND schema_version <= $3 \
      ORDER BY id LIMIT $4";
+const CHANGES: &str = "SELECT * FROM cg_chat_outbox \
+     WHERE id > $1 AND event_type <> 'message_stored' AND schema_version <= $2 \
+     ORDER BY id LIMIT $3";
 /// Locked in id order, so that confirmations which overlap do not deadlock.
 const CONFIRM: &str = "UPDATE cg_chat_outbox SET confirmed_at = $2 WHERE id IN ( \
      SELECT id FROM cg_chat_outbox WHERE id = ANY($1) AND confirmed_at IS NULL \
@@ -44,6 +47,12 @@ impl Outbox for PgOutbox {
             .bind(before.0)
             .bind(i32::from(SCHEMA_VERSION))
             .bind(i64::from(limit));
+        Ok(rows::committed::<Entity, _>(&self.0, list).await?)
+    }
+
+    async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
+        let list =
+            query(CHANGES).bind(after).bind(i32::from(SCHEMA_VERSION)).bind(i64::from(limit));
         Ok(rows::committed::<Entity, _>(&self.0, list).await?)
     }
 

@@ -17,7 +17,7 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
         Push::Message { message, attempt, own } => {
             ServerFrame::MessageNew(MessageObject::pushed(message, *attempt, *own, links))
         }
-        Push::PeerAck { session_id, msg_id, seq, status } => ServerFrame::PeerAck(PeerAck {
+        Push::PeerAck { session_id, msg_id, seq, status, .. } => ServerFrame::PeerAck(PeerAck {
             msg_id: *msg_id,
             status: (*status).into(),
             session_id: *session_id,

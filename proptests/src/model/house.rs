@@ -70,6 +70,14 @@ impl Connections for People {
         Vec::new()
     }
 
+    fn people(&self) -> Vec<(ConnId, Person)> {
+        self.connected().iter().map(|(conn, person)| (*conn, person.clone())).collect()
+    }
+
+    fn holds(&self, person: &Person) -> bool {
+        self.connected().values().any(|held| held == person)
+    }
+
     async fn push_one(&self, conn: ConnId, push: &Push) {
         self.push_where(push, |other, _| other == conn);
     }
@@ -228,6 +236,7 @@ fn desk(
     let parts = DeskParts {
         stores,
         coordination: MemoryCoordination::new(Arc::clone(&clock)).ports(),
+        cluster: None,
         connections: Arc::clone(people) as Arc<dyn Connections>,
         uploads: Arc::new(uploads),
         clock,

@@ -132,8 +132,9 @@ pub fn check_told(to: &Person, theirs: &BTreeSet<SessionId>, pushes: &[Push]) ->
 
 fn session_of(push: &Push) -> Option<SessionId> {
     match push {
-        Push::Message { message, .. } | Push::PeerAck { message, .. } => Some(message.session_id),
-        Push::Typing { session_id, .. }
+        Push::Message { message, .. } => Some(message.session_id),
+        Push::PeerAck { session_id, .. }
+        | Push::Typing { session_id, .. }
         | Push::Assigned { session_id, .. }
         | Push::Ended { session_id, .. }
         | Push::Requeued { session_id, .. }
@@ -152,7 +153,7 @@ fn is_for(to: &Person, push: &Push) -> bool {
     };
     match push {
         Push::Message { message, own, .. } => (message.sender.side() == side) == *own,
-        Push::PeerAck { message, .. } => message.sender.side() == side,
+        Push::PeerAck { side: told, .. } => *told == side,
         Push::Typing { .. } | Push::Ended { .. } => true,
         Push::Assigned { .. }
         | Push::Requeued { .. }
