@@ -3,18 +3,17 @@
 use std::fmt::Debug;
 use std::future::Future;
 
-use kefu_testkit::seeded;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestRunner};
-use rand::Rng;
 use tokio::runtime::Handle;
 
 use crate::Violation;
+use crate::seed::Seed;
 
 /// Runs `check` on `cases` values of `strategy`; a failing value is made smaller and kept beside
 /// `file` (as `file!()` names it) in a `.regressions` file, which is tried first from then on.
 ///
-/// Prints its seed; `KEFU_TEST_SEED` repeats it.
+/// A failure tells its seed and the command that repeats it.
 ///
 /// # Errors
 /// The smallest failing value found, with its violation.
@@ -31,12 +30,13 @@ where
     S: Strategy<Value: Debug>,
     F: Future<Output = Result<(), Violation>>,
 {
+    let seed = Seed::of(file);
     let config = Config {
         cases,
         max_shrink_iters: 256,
         source_file: Some(file),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        rng_seed: RngSeed::Fixed(seeded(file).next_u64()),
+        rng_seed: RngSeed::Fixed(seed.number),
         ..Config::default()
     };
     let run = |value| {
@@ -44,7 +44,7 @@ where
         done.map_err(|violation| TestCaseError::fail(violation.to_string()))
     };
     let outcome = TestRunner::new(config).run(strategy, run);
-    outcome.map_err(|failure| Violation::new(failure.to_string()))
+    outcome.map_err(|failure| Violation::new(format!("{failure}\nrepeat with: {seed}")))
 }
 
 #[cfg(test)]
@@ -62,7 +62,9 @@ mod tests {
         let file: &'static str = source.display().to_string().leak();
         let small = async |value: u32| ensure(value < 100, || format!("{value} is too much"));
         let found = generated(file, 256, &(0..1_000_u32), small);
-        assert!(found.is_err_and(|found| found.to_string().contains("100 is too much")));
+        let told = found.expect_err("a failure").to_string();
+        assert!(told.contains("100 is too much"), "{told}");
+        assert!(told.contains("cargo test -p kefu-proptests --test x"), "{told}");
         assert!(folder.path().join("x.regressions").exists());
         let again = generated(file, 1, &(0..1_000_u32), small);
         assert!(again.is_err(), "a kept value fails whatever the next one is");

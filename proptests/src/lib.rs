@@ -12,6 +12,7 @@ pub mod fuzz;
 mod generated;
 pub mod model;
 mod passing;
+mod seed;
 mod violation;
 
 pub use generated::generated;

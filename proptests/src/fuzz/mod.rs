@@ -16,13 +16,12 @@ use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-use kefu_testkit::seeded;
 use proptest::test_runner::{
     Config, RngSeed, TestCaseError, TestCaseResult, TestError, TestRunner,
 };
-use rand::Rng as _;
 
 use crate::Violation;
+use crate::seed::Seed;
 use mutation::input;
 
 /// What a target's inputs look like.
@@ -46,8 +45,8 @@ impl fmt::Debug for Input {
     }
 }
 
-/// Runs `target` on every kept file and then on `cases` mutations. Prints its seed, and keeps a
-/// failing input as a new file of the corpus, which is tried first from then on.
+/// Runs `target` on every kept file and then on `cases` mutations. A failure tells its seed, and keeps
+/// the failing input as a new file of the corpus, which is tried first from then on.
 ///
 /// # Errors
 /// The smallest failing input found, with what does not hold of it.
@@ -93,11 +92,12 @@ fn search(
     target: impl Fn(&[u8]) -> Result<(), Violation>,
 ) -> Result<(), (Vec<u8>, Violation)> {
     let seeds = kept(corpus);
+    let repeat = Seed::of("fuzz");
     let config = Config {
         cases,
         max_shrink_iters: 256,
         failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seeded(shape.name).next_u64()),
+        rng_seed: RngSeed::Fixed(repeat.number),
         ..Config::default()
     };
     let check = |Input(bytes): Input| -> TestCaseResult {
@@ -110,7 +110,7 @@ fn search(
     match TestRunner::new(config).run(&input(shape, seeds), check) {
         Ok(()) => Ok(()),
         Err(TestError::Fail(why, found)) => {
-            let told = format!("{why} for {found:?}");
+            let told = format!("{why} for {found:?}\nrepeat with: {repeat}");
             Err((found.0, Violation::new(told)))
         }
         Err(TestError::Abort(why)) => Err((Vec::new(), Violation::new(why.to_string()))),

@@ -9,6 +9,8 @@ use proptest::test_runner::{
 };
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
+use crate::seed::Seed;
+
 /// Cases on a broken system; every break is met long before.
 const BROKEN_CASES: u32 = 256;
 /// Steps of one case on a broken system.
@@ -30,14 +32,10 @@ fn repeatable<M: StateMachineTest>(
     steps: usize,
     kept: Option<Box<dyn FailurePersistence>>,
 ) {
-    let given = std::env::var("KEFU_TEST_SEED").ok();
-    let seed = given.map_or_else(rand::random, |text| text.parse().expect("a number"));
-    let outcome = run::<M>(file, cases, steps, seed, kept);
+    let seed = Seed::of(file);
+    let outcome = run::<M>(file, cases, steps, seed.number, kept);
     if let Err(failure) = outcome {
-        let test = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".rs");
-        panic!(
-            "{failure}\nrepeat with: KEFU_TEST_SEED={seed} cargo test -p kefu-proptests --test {test}"
-        );
+        panic!("{failure}\nrepeat with: {seed}");
     }
 }
 

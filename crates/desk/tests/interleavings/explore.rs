@@ -17,7 +17,7 @@ const DEPTH: usize = 3;
 /// Runs a scene under `random` schedules and a fifth as many of PCT. A scene fails by panicking or by
 /// a deadlock; the seed and the failing schedule are printed.
 pub(crate) fn holds(name: &str, random: usize, scene: fn()) {
-    let seed = seeded(name).random();
+    let seed = seeded(&format!("cargo test --workspace --test interleavings {name}")).random();
     let ran = run(RandomScheduler::new_from_seed(seed, random), Config::new(), scene);
     assert_eq!(ran, random);
     let pct = random / RANDOM_PER_PCT;

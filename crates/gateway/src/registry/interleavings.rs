@@ -213,7 +213,7 @@ fn scene(mistake: Mistake, leaves_early: bool) {
 fn holds(name: &str, scene: fn()) {
     let given = std::env::var("KEFU_TEST_SEED").ok();
     let seed = given.map_or_else(rand::random, |text| text.parse().expect("a number"));
-    eprintln!("{name}: repeat with KEFU_TEST_SEED={seed}");
+    eprintln!("repeat with: KEFU_TEST_SEED={seed} cargo test --workspace --lib {name}");
     shuttle::check_random_with_seed(scene, seed, RANDOM);
     let priorities = shuttle::scheduler::PctScheduler::new_from_seed(seed, DEPTH, PCT);
     shuttle::Runner::new(priorities, shuttle::Config::new()).run(scene);
