@@ -9,3 +9,6 @@ CREATE TABLE cg_lease (
     epoch INTEGER NOT NULL CHECK (epoch > 0),
     expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- N4: what a node reads again that may have missed some.
+CREATE INDEX cg_chat_outbox_changes ON cg_chat_outbox (id) WHERE event_type <> 'message_stored';

@@ -15,6 +15,7 @@ use kefu_testkit::{World, build};
 use sea_orm::sqlx::{self, Connection, Executor, PgConnection};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 use crate::{Fixture, support};
 
@@ -88,7 +89,7 @@ async fn a_deadlock_with_another_program_is_tried_again() {
     other.execute(sqlx::AssertSqlSafe(lock(&second))).await.unwrap();
     let world = fixture.world.clone();
     let batch = [text(&first, "k"), text(&second, "k")];
-    let append = tokio::spawn(async move { world.append(&batch).await });
+    let append = TaskTracker::new().spawn(async move { world.append(&batch).await });
     let waiting = "SELECT count(*) FROM pg_stat_activity \
          WHERE datname = current_database() AND wait_event_type = 'Lock'";
     while fixture.database.query(waiting) == "0" {}

@@ -10,6 +10,7 @@ use kefu_session::Session;
 use kefu_testkit::server::postgres::TestDatabase;
 use kefu_testkit::{World, build, race};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::{Fixture, connect};
 
@@ -161,7 +162,7 @@ async fn a_keeper_heals_what_a_write_found_lost() {
     let Node { world, lease, ids } = Node::start(&fixture.database, "kept").await;
     let lost: Option<WorkerId> = lease.worker();
     let stop = CancellationToken::new();
-    let keeper = tokio::spawn(lease.keep(Arc::clone(&ids), stop.clone()));
+    let keeper = TaskTracker::new().spawn(lease.keep(Arc::clone(&ids), stop.clone()));
     fixture.database.query("UPDATE cg_worker SET epoch = epoch + 1, node = 'newer'");
     let context = world.context();
     let decide = |snapshot: &AppendSnapshot, batch: &[AppendRequest], ids: &dyn IdSource| {

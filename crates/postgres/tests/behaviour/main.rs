@@ -10,7 +10,6 @@ mod roundtrips;
 mod schema;
 #[path = "../support/mod.rs"]
 mod support;
-mod tasks;
 mod turns;
 
 use kefu_postgres::PgStore;

@@ -1,13 +1,13 @@
 //! Z2: one drain at a time per line, also between processes.
 
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use kefu_assignment::{AssignmentStore, Scope, Snapshot, Verdict};
 use kefu_core::IdSource;
 use kefu_testkit::World;
 use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
 
 use crate::{Fixture, connect};
 
@@ -23,16 +23,16 @@ async fn turn(world: &World) -> Option<Verdict> {
 async fn a_drain_finds_the_turn_taken_and_free_again() {
     let fixture = Fixture::start().await;
     let other = World::new(connect(&fixture.database).await.stores());
-    let inside = std::sync::Arc::new(Notify::new());
+    let inside = Arc::new(Notify::new());
     let (leave, left) = mpsc::channel::<()>();
     let first = {
-        let (world, inside) = (fixture.world.clone(), std::sync::Arc::clone(&inside));
+        let (world, inside) = (fixture.world.clone(), Arc::clone(&inside));
         let left = Mutex::new(left);
-        tokio::spawn(async move {
+        TaskTracker::new().spawn(async move {
             let decide = |_: &Snapshot, _: &dyn IdSource| {
                 inside.notify_one();
                 tokio::task::block_in_place(|| {
-                    left.lock().unwrap().recv_timeout(PATIENCE).unwrap()
+                    left.lock().unwrap().recv_timeout(PATIENCE).unwrap();
                 });
                 Verdict::Stale
             };

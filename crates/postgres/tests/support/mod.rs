@@ -1,5 +1,7 @@
 //! A database of its own for every case, on the server that this test binary shares.
 
+use std::time::Duration;
+
 use kefu_postgres::{PgOptions, PgStore};
 use kefu_testkit::server::postgres::{self, PostgresServer, TestDatabase};
 
@@ -18,7 +20,17 @@ fn migrate(url: &str) {
     migrated.expect("migrated");
 }
 
-/// Few connections, since many tests share the server.
+/// Few connections, since many tests share the server, and so patient that a busy machine fails no
+/// test that is not about patience.
 pub(crate) fn options() -> PgOptions {
-    PgOptions { max_connections: 8, ..PgOptions::default() }
+    let patience = Duration::from_secs(30);
+    PgOptions {
+        max_connections: 8,
+        acquire_timeout: patience,
+        statement_timeout: patience,
+        lock_timeout: patience,
+        idle_timeout: patience,
+        answer_timeout: patience,
+        ..PgOptions::default()
+    }
 }

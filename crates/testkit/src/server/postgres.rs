@@ -253,9 +253,11 @@ impl Process {
             .spawn()
             .expect("sh and runuser are installed");
         let orders = supervisor.stdin.take();
-        let mut answers = BufReader::new(supervisor.stdout.take().expect("piped")).lines();
-        answers.next()?.ok()?;
-        Some(Self { supervisor, orders, answers })
+        let answers = BufReader::new(supervisor.stdout.take().expect("piped")).lines();
+        let mut process = Self { supervisor, orders, answers };
+        // The first answer names its folder.
+        process.answers.next()?.ok()?;
+        Some(process)
     }
 
     fn order(&mut self, order: &str) {
