@@ -19,7 +19,7 @@ use kefu_proptests::model::house::House;
 use kefu_proptests::model::visits::{AGENTS, Step, Visits};
 use kefu_proptests::model::{
     AuthorFromClient, DeliveredAtOnce, FirstIsSkipped, OnMemory, PushesReachAll, Setup, Who,
-    caught, holds,
+    became, caught, holds,
 };
 use kefu_session::invariant::{Violation, check_succession};
 use kefu_session::{Session, Status};
@@ -340,6 +340,7 @@ impl Scene {
         let ledger = Ledger::collect(&self.house.stores, self.sessions.iter().copied(), admins);
         let now = self.house.wait(ledger).expect("memory");
         self.found.extend(now.violations_but_caps());
+        self.found.extend(became(&self.before, &now));
         self.check_told(&now, &pushed);
         self.check_rows(&now);
         self.check_devices(&now);

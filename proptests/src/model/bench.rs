@@ -143,7 +143,8 @@ impl<S: Setup> Bench<S> {
 }
 
 /// What does not hold of the way from one reading to the next.
-fn became(before: &Ledger, now: &Ledger) -> Vec<Violation> {
+#[must_use]
+pub fn became(before: &Ledger, now: &Ledger) -> Vec<Violation> {
     let mut found = Vec::new();
     for old in &before.sessions {
         let new = now.sessions.iter().find(|session| session.id == old.id);

@@ -19,7 +19,7 @@ pub mod loads;
 pub mod receipts;
 pub mod visits;
 
-pub use bench::{Bench, Who, code};
+pub use bench::{Bench, Who, became, code};
 pub use run::{caught, holds};
 pub use setup::{
     AgeingIgnored, AnswersAfterEnd, AuthorFromClient, BalanceIgnored, Break, CapOffByOne,
