@@ -5,21 +5,23 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use kefu_core::{Clock, SystemClock};
 use kefu_sqlite::{SqliteOptions, SqliteStore};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Profile};
 use crate::signing_secret::SigningSecret;
 use crate::token::{self, TokenRequest};
-use crate::{embedded, server, telemetry};
+use crate::{cluster, drainer, embedded, server, telemetry};
 
 /// What the binary can be asked to do.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Serve until SIGTERM or SIGINT.
     Serve,
+    /// Do what one process does for all, until SIGTERM or SIGINT.
+    Drain,
     /// Print the effective settings, secrets redacted.
     CheckConfig,
     /// Bring the database to the schema of this build.
@@ -63,6 +65,7 @@ pub fn run(
     let config = Config::load(file, environment)?;
     match command {
         Command::Serve => serve(&config, out)?,
+        Command::Drain => drain(&config)?,
         Command::CheckConfig => print(out, config.to_redacted_toml()?.trim_end())?,
         Command::Migrate => migrate(&config, out)?,
         Command::Token(request) => print(out, &mint(&config, request)?)?,
@@ -80,7 +83,30 @@ fn serve(config: &Config, out: &mut (dyn Write + Send)) -> Result<()> {
     served
 }
 
+fn drain(config: &Config) -> Result<()> {
+    ensure!(
+        config.profile == Profile::Cluster,
+        "profile: the embedded gateway drains its own queue; a drainer is for \"cluster\""
+    );
+    telemetry::start_logging(config.log.format)?;
+    let metrics = telemetry::install_metrics()?;
+    let runtime = runtime()?;
+    let drained = runtime.block_on(drainer::sweep(config, metrics));
+    runtime.shutdown_background();
+    drained
+}
+
 fn migrate(config: &Config, out: &mut (dyn Write + Send)) -> Result<()> {
+    match config.profile {
+        Profile::Embedded => migrate_file(config, out),
+        Profile::Cluster => {
+            runtime()?.block_on(cluster::migrate(config))?;
+            print(out, "the database is at the schema of this version")
+        }
+    }
+}
+
+fn migrate_file(config: &Config, out: &mut (dyn Write + Send)) -> Result<()> {
     embedded::make_data_dir(&config.data_dir)?;
     let path = embedded::database_path(&config.data_dir);
     let existed = path.exists();

@@ -55,8 +55,12 @@ pub struct Config {
     pub assignment: AssignmentConfig,
     /// The waiting line.
     pub queue: QueueConfig,
+    /// Committed events.
+    pub outbox: OutboxConfig,
     /// Images.
     pub upload: UploadConfig,
+    /// The process without visitors.
+    pub drainer: DrainerConfig,
     /// Protection against too much of anything.
     pub limits: LimitsConfig,
 }
@@ -67,7 +71,7 @@ pub struct Config {
 pub enum Profile {
     /// One process on SQLite.
     Embedded,
-    /// Several processes on PostgreSQL and Redis. Not part of this build.
+    /// Several processes on PostgreSQL and Redis.
     Cluster,
 }
 
@@ -158,6 +162,8 @@ pub struct PostgresConfig {
     pub url_file: Option<PathBuf>,
     /// Connections of this process.
     pub max_connections: u32,
+    /// Prepared statements kept per connection; 0 behind a pooler that keeps none.
+    pub statement_cache: usize,
 }
 
 /// `redis.*`.
@@ -220,6 +226,23 @@ pub struct AssignmentConfig {
 pub struct QueueConfig {
     /// Minor units of balance per minute waited (Q1).
     pub ageing_per_minute: i64,
+}
+
+/// `outbox.*`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutboxConfig {
+    /// Hours that confirmed events stay for other systems to read (N2).
+    pub keep_hours: u64,
+}
+
+/// `drainer.*`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrainerConfig {
+    /// Where `queue-drainer` answers `/healthz`, `/readyz` and `/metrics`.
+    #[serde(with = "unset")]
+    pub listen: Option<SocketAddr>,
 }
 
 /// `upload.*`.

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::embedded::Embedded;
+use crate::house::House;
 
 /// Between two connections that are asked to go, so that they do not all come back at once.
 const PER_CONNECTION: Duration = Duration::from_millis(1);
@@ -39,7 +39,7 @@ impl Signals {
 /// is being written, the connections with their leases, the desk's writers, the database.
 ///
 /// Each step has its latest end, so that a stuck one leaves time to those after it.
-pub(crate) async fn shut_down<T>(house: Embedded, mut http: JoinHandle<T>, grace: Duration) {
+pub(crate) async fn shut_down<T>(house: House, mut http: JoinHandle<T>, grace: Duration) {
     let begin = Instant::now();
     tracing::info!(connections = house.registry.len(), "shutting down");
     house.closing.cancel();
@@ -59,14 +59,14 @@ pub(crate) async fn shut_down<T>(house: Embedded, mut http: JoinHandle<T>, grace
     if timeout_at(end, house.desk_tasks.wait()).await.is_err() {
         tracing::warn!(tasks = house.desk_tasks.len(), "the desk did not finish in time");
     }
-    if timeout_at(end, house.store.close()).await.is_err() {
+    if timeout_at(end, house.storage.close()).await.is_err() {
         tracing::warn!("the database did not close in time");
     }
     tracing::info!("stopped");
 }
 
 /// Spread over at most `longest`; who was not asked by then is asked at once.
-async fn close_connections(house: &Embedded, longest: Duration) {
+async fn close_connections(house: &House, longest: Duration) {
     let count = u32::try_from(house.registry.len()).unwrap_or(u32::MAX);
     let spread = PER_CONNECTION.saturating_mul(count).min(longest);
     if timeout(longest, house.registry.close_all(spread)).await.is_err() {

@@ -11,7 +11,8 @@ use crate::accept;
 use crate::command::print;
 use crate::config::Config;
 use crate::demo;
-use crate::embedded::{self, Embedded};
+use crate::embedded;
+use crate::house::House;
 use crate::lifecycle::{Signals, shut_down};
 use crate::signing_secret::SigningSecret;
 use crate::telemetry::Metrics;
@@ -32,7 +33,7 @@ pub(crate) async fn serve(
     embedded::make_data_dir(&config.data_dir)?;
     let secret = SigningSecret::load(config)?;
     let demo = demo::is_enabled(config, &secret);
-    let house = Embedded::start(config, &secret, demo, metrics).await?;
+    let house = House::start(config, &secret, demo, metrics).await?;
 
     let router = kefu_gateway::router(std::sync::Arc::clone(&house.gateway));
     let serving = accept::serve(listener, router, accept::HEAD_WITHIN, house.closing.clone());

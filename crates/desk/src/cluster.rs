@@ -115,6 +115,16 @@ pub enum Task {
 }
 
 impl Task {
+    /// Every task.
+    pub const ALL: [Self; 6] = [
+        Self::DrainSweep,
+        Self::Liveness,
+        Self::Relay,
+        Self::Reconcile,
+        Self::UploadCleanup,
+        Self::OutboxTrim,
+    ];
+
     /// The stable name, as stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

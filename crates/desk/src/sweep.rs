@@ -78,6 +78,15 @@ impl Desk {
         }
     }
 
+    /// Gives this process's tasks to the next one at once, when it ends.
+    pub async fn leave_tasks(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        for task in Task::ALL {
+            // What is not given back expires.
+            let _ = cluster.tasks.release(task, self.source.node()).await;
+        }
+    }
+
     async fn sweep_line(self: Arc<Self>, stop: CancellationToken) {
         let mut ticks = every(EVERY);
         while tick(&mut ticks, &stop).await {

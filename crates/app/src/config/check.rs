@@ -15,7 +15,7 @@ const DAY_MS: u64 = 86_400_000;
 /// Everything that is wrong, in one answer.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let mut problems = Problems::default();
-    problems.check_profile(config.profile);
+    problems.check_profile(config);
     problems.check_server(config);
     problems.check_auth(&config.auth, config.demo.enabled);
     problems.check_rules(config);
@@ -43,11 +43,19 @@ impl Problems {
         }
     }
 
-    fn check_profile(&mut self, profile: Profile) {
-        match profile {
+    /// What the processes of a cluster share must be said to each of them.
+    fn check_profile(&mut self, config: &Config) {
+        match config.profile {
             Profile::Embedded => {}
             Profile::Cluster => {
-                self.add("profile", "\"cluster\" is not part of this build; use \"embedded\"");
+                let needed = [
+                    ("postgres.url", config.postgres.url.is_none()),
+                    ("redis.url", config.redis.url.is_none()),
+                    ("auth.secret", config.auth.secret.is_none()),
+                ];
+                for (key, _) in needed.iter().filter(|(_, missing)| *missing) {
+                    self.add(key, "must be set when profile is \"cluster\"");
+                }
             }
         }
     }
@@ -101,6 +109,7 @@ impl Problems {
         let sessions = config.assignment.max_sessions;
         self.within("assignment.max_sessions", sessions, 1..=limit::MAX_SESSIONS_PER_AGENT);
         self.within("assignment.lock_ms", config.assignment.lock_ms, 100..=60_000);
+        self.within("outbox.keep_hours", config.outbox.keep_hours, 1..=8_760);
         let ageing = config.queue.ageing_per_minute;
         self.within("queue.ageing_per_minute", ageing, 0..=1_000_000_000);
         self.within("upload.max_bytes", config.upload.max_bytes, 1..=limit::MAX_UPLOAD_BYTES);
@@ -118,6 +127,7 @@ impl Problems {
         self.within("limits.frame_bytes", limits.frame_bytes, 4_096..=1_048_576);
         self.within("limits.in_flight", limits.in_flight, 1..=1_000_000);
         self.within("postgres.max_connections", config.postgres.max_connections, 1..=1_000);
+        self.within("postgres.statement_cache", config.postgres.statement_cache, 0..=10_000);
         if config.redis.key_prefix.is_empty() {
             self.add("redis.key_prefix", "must not be empty");
         }

@@ -1,0 +1,130 @@
+//! The queue drainer: what one process does for all, in a process that serves nobody directly.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use kefu_core::{Clock, SystemClock, TraceId};
+use kefu_desk::{Desk, DeskParts, NoConnections};
+use kefu_gateway::Readiness;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::accept;
+use crate::config::Config;
+use crate::embedded::make_data_dir;
+use crate::ground::{Ground, node_name};
+use crate::house::{desk_config, uploads};
+use crate::lifecycle::Signals;
+use crate::signing_secret::SigningSecret;
+use crate::telemetry::Metrics;
+
+/// A part that does not answer within this time does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Sweeps until the first signal, then ends in order; a second signal ends at once.
+pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let listener = match config.drainer.listen {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    make_data_dir(&config.data_dir)?;
+    let secret = SigningSecret::load(config)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let node = node_name(config)?;
+    let trace = TraceId::new(node.as_str()).context("node.name")?;
+    let ground = Ground::open(config, &node, &clock).await?;
+    let uploads = uploads(config, &secret, &ground.stores.uploads, &clock)?;
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let Ground { stores, coordination, cluster, ids, ready, storage } = ground;
+    let parts = DeskParts {
+        stores,
+        coordination,
+        cluster,
+        connections: Arc::new(NoConnections),
+        uploads,
+        ids,
+        clock,
+        node,
+        interceptors: Vec::new(),
+        config: desk_config(config),
+    };
+    let desk = Desk::start(parts, &trace, &tasks, &stop);
+    desk.start_sweeps(&trace, &tasks, &stop);
+    tasks.spawn(metrics.clone().upkeep(stop.clone()));
+    let watched = Watched { ready, metrics, stop: stop.clone() };
+    let answering = async {
+        match listener {
+            Some(listener) => {
+                accept::serve(listener, router(watched), accept::HEAD_WITHIN, stop.clone()).await
+            }
+            None => pending().await,
+        }
+    };
+    tracing::info!(listen = ?config.drainer.listen, "sweeping");
+    tokio::select! {
+        () = signals.next() => {}
+        _ = answering => bail!("the listener has stopped"),
+    }
+    let ending = async {
+        stop.cancel();
+        desk.leave_tasks().await;
+        tasks.close();
+        tasks.wait().await;
+        storage.close().await;
+    };
+    tokio::select! {
+        ended = timeout(Duration::from_millis(config.server.shutdown_grace_ms), ending) => {
+            ended.context("did not finish in time")
+        }
+        () = signals.next() => bail!("stopped at once by a second signal"),
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("drainer.listen: cannot listen on {address}"))
+}
+
+/// What watches over the process asks.
+#[derive(Clone)]
+struct Watched {
+    ready: Arc<dyn Readiness>,
+    metrics: Metrics,
+    stop: CancellationToken,
+}
+
+fn router(watched: Watched) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(readiness))
+        .route(
+            "/metrics",
+            get(async |State(watched): State<Watched>| (watched.metrics.renderer())()),
+        )
+        .with_state(watched)
+}
+
+async fn readiness(State(watched): State<Watched>) -> (StatusCode, Json<Value>) {
+    let missing = match watched.stop.is_cancelled() {
+        true => Some("shutting down"),
+        false => timeout(PATIENCE, watched.ready.check()).await.unwrap_or(Err("store")).err(),
+    };
+    match missing {
+        None => (StatusCode::OK, Json(json!({ "ready": true }))),
+        Some(part) => {
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "missing": part })))
+        }
+    }
+}
