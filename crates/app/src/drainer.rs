@@ -41,7 +41,7 @@ pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
     make_data_dir(&config.data_dir)?;
     let secret = SigningSecret::load(config)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let node = node_name(config)?;
+    let node = node_name(config, "drainer")?;
     let trace = TraceId::new(node.as_str()).context("node.name")?;
     let ground = Ground::open(config, &node, &clock).await?;
     let uploads = uploads(config, &secret, &ground.stores.uploads, &clock)?;

@@ -73,13 +73,13 @@ impl Storage {
     }
 }
 
-/// This process's name. In a cluster two of one name would take each other's leases and words, so the
-/// default gets an ending of its own there.
-pub(crate) fn node_name(config: &Config) -> Result<NodeName> {
+/// This process's name. In a cluster two of one name would take each other's leases and words, so
+/// there the default is what the process is, with an ending of its own.
+pub(crate) fn node_name(config: &Config, role: &str) -> Result<NodeName> {
     let name = match config.profile {
         Profile::Cluster if config.node.name == DEFAULT_NODE => {
             let ending = SysRng.try_next_u32().context("cannot draw a random name")?;
-            format!("{DEFAULT_NODE}-{ending:08x}")
+            format!("{role}-{ending:08x}")
         }
         Profile::Cluster | Profile::Embedded => config.node.name.clone(),
     };

@@ -41,7 +41,7 @@ impl House {
         metrics: Metrics,
     ) -> Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let node = node_name(config)?;
+        let node = node_name(config, "gateway")?;
         // What no single frame causes carries the node's own name as its trace.
         let trace = TraceId::new(node.as_str()).context("node.name")?;
         let ground = Ground::open(config, &node, &clock).await?;

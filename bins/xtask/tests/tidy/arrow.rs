@@ -62,6 +62,7 @@ const TABLE: [Row; 23] = [
     row("kefu-app", Above),
     row("kefu-proptests", Above),
     row("gateway", Only(&["kefu-app"])),
+    row("queue-drainer", Only(&["kefu-app"])),
     row("xtask", Only(&["kefu-testkit"])),
 ];
 
