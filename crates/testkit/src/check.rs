@@ -1,11 +1,12 @@
 //! The ledger: what the ports show of a store, and what must hold of it whatever happened before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
-use kefu_assignment::DecisionRecord;
 use kefu_assignment::invariant::{check_cap, check_count, check_owners, check_records};
-use kefu_core::{AdminId, PageLimit, Seq, SessionId, StoreFault};
+use kefu_assignment::{DecisionRecord, LoadBoard, SessionCopy};
+use kefu_core::{AdminId, PageLimit, Seq, SessionId, StoreFault, UserId};
 use kefu_desk::Stores;
 use kefu_messaging::invariant::check_messages;
 use kefu_messaging::{Message, Window};
@@ -96,6 +97,55 @@ impl Ledger {
         acked.into_iter().filter_map(|ack| self.missing_ack(ack)).collect()
     }
 
+    /// How copies differ from these rows (A1). Meant for a world at rest: whatever is under way differs.
+    ///
+    /// # Errors
+    /// The first fault of the board.
+    pub async fn check_board(&self, board: &dyn LoadBoard) -> Result<Vec<Violation>, StoreFault> {
+        let mut found = Vec::new();
+        for session in &self.sessions {
+            let copy = SessionCopy::from(session);
+            let owner = board.find_owner(session.id).await?;
+            if owner != copy.admin_id {
+                found.push(differs(&format!("owner of {}", session.id), &owner, &copy.admin_id));
+            }
+            let active = board.find_active_session(&copy.user_id).await?;
+            let open = self.open_of(&copy.user_id);
+            if active != open {
+                found.push(differs(&format!("open session of {}", copy.user_id), &active, &open));
+            }
+        }
+        for (agent, _) in &self.agents {
+            let (load, row) = (board.find_load(&agent.info.admin_id).await?, agent.active_sessions);
+            if load != Some(row) {
+                found.push(differs(&format!("load of {}", agent.info.admin_id), &load, &Some(row)));
+            }
+        }
+        let waiting: Vec<_> = self.line.iter().flat_map(|line| &line.sessions).collect();
+        let waiting: Vec<_> = waiting.iter().map(|session| session.id).collect();
+        let line = board.line(u32::MAX >> 1).await?;
+        if line != waiting {
+            found.push(differs("line", &line, &waiting));
+        }
+        Ok(found)
+    }
+
+    /// Fails with every difference between copies and rows listed (A1).
+    ///
+    /// # Panics
+    /// When there is any, or the board fails.
+    pub async fn assert_board(&self, board: &dyn LoadBoard) {
+        let found = self.check_board(board).await.expect("a board that answers");
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert!(found.is_empty(), "copies are not the rows:\n{}", found.join("\n"));
+    }
+
+    /// A user's open session among the collected ones.
+    fn open_of(&self, user: &UserId) -> Option<SessionId> {
+        let of_user = |session: &&Session| session.is_open() && session.user.user_id == *user;
+        self.sessions.iter().find(of_user).map(|session| session.id)
+    }
+
     fn missing_ack(&self, ack: &Message) -> Option<Violation> {
         let stored = self
             .messages
@@ -113,6 +163,10 @@ impl Ledger {
         found.extend(check_records(session, records));
         found
     }
+}
+
+fn differs<T: fmt::Debug>(what: &str, copy: &T, row: &T) -> Violation {
+    Violation::new(format!("copy of {what}: {copy:?}, the rows say {row:?}"))
 }
 
 async fn history(stores: &Stores, session: SessionId) -> Result<Vec<Message>, StoreFault> {

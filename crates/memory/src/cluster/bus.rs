@@ -25,6 +25,8 @@ struct Listener {
     cut: bool,
     /// It missed something and was not told yet.
     missed: bool,
+    /// It said something that was lost: whoever hears it next hears of that first.
+    owes_gap: bool,
 }
 
 impl MemoryNodes {
@@ -57,8 +59,17 @@ impl MemoryNodes {
 
     fn say(&self, from: &NodeName, to: Option<&BTreeSet<NodeName>>, word: &NodeMessage) -> bool {
         let mut wire = self.wire();
-        if wire.get(from).is_some_and(|listener| listener.cut) {
-            return false;
+        let mut owed = false;
+        if let Some(speaker) = wire.get_mut(from) {
+            if speaker.cut {
+                speaker.owes_gap = true;
+                return false;
+            }
+            owed = std::mem::take(&mut speaker.owes_gap);
+        }
+        for (_, listener) in wire.iter_mut().filter(|(node, _)| owed && *node != from) {
+            listener.missed = true;
+            listener.tell_gap();
         }
         for (node, listener) in wire.iter_mut() {
             if node != from && to.is_none_or(|to| to.contains(node)) {
@@ -84,8 +95,22 @@ impl Listener {
         if self.cut {
             return;
         }
-        self.tell_gap();
-        if !self.missed && self.queue.try_send(Heard::Message(word.clone())).is_err() {
+        // Only with room for more than one word: else every place that comes free is taken by a gap.
+        if self.missed && self.queue.capacity() > ROOM / 2 {
+            self.tell_gap();
+        }
+        if self.missed {
+            return;
+        }
+        // The last place is for the gap, so that it is heard even if nothing more is said. What is lost
+        // from now on is lost after it, which is another gap.
+        let word = if self.queue.capacity() > 1 {
+            Heard::Message(word.clone())
+        } else {
+            self.missed = true;
+            Heard::Gap
+        };
+        if self.queue.try_send(word).is_err() {
             self.missed = true;
         }
     }
@@ -117,7 +142,7 @@ impl NodeBus for MemoryNodeBus {
 
     async fn subscribe(&self) -> mpsc::Receiver<Heard> {
         let (queue, receiver) = mpsc::channel(ROOM);
-        let listener = Listener { queue, cut: false, missed: false };
+        let listener = Listener { queue, cut: false, missed: false, owes_gap: false };
         self.nodes.wire().insert(self.node.clone(), listener);
         receiver
     }
