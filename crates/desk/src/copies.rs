@@ -94,9 +94,9 @@ impl Copies {
 
     async fn apply_changed(&self) -> Result<(), StoreFault> {
         if self.changed().everything {
-            // Lowered first: what changes during the rebuild is noted for itself.
+            // Lowered first: what changes meanwhile is noted for itself.
             self.changed().everything = false;
-            self.rebuild().await.inspect_err(|_| self.changed().everything = true)?;
+            self.reconcile().await.inspect_err(|_| self.changed().everything = true)?;
         }
         loop {
             let (sessions, agents) = self.changed().take();
@@ -130,7 +130,7 @@ impl Copies {
     }
 
     /// Brings every copy up to its row. Under load too: what is newer stays (A1).
-    pub(crate) async fn rebuild(&self) -> Result<(), StoreFault> {
+    async fn rebuild(&self) -> Result<(), StoreFault> {
         metrics::counter!("kefu_copies_rebuilt_total").increment(1);
         let mut after = None;
         loop {

@@ -112,7 +112,10 @@ impl Desk {
             Forward::new(node.clone(), Arc::clone(presence), Arc::clone(nodes))
         });
         let pusher: Arc<dyn Pusher> = match &forward {
-            Some(forward) => Arc::new(Routed::new(Arc::clone(&connections), forward.clone())),
+            Some(forward) => {
+                tracker.spawn(forward.clone().run(stop.clone()));
+                Arc::new(Routed::start(Arc::clone(&connections), forward.clone(), tracker, stop))
+            }
             None => Arc::clone(&connections) as _,
         };
         let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);

@@ -1,11 +1,12 @@
 //! Who is told what after a commit: the one place where events become pushes (A2).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use kefu_assignment::{Drain, Origin};
 use kefu_core::{AdminId, ConnId, ErrorCode, MsgId, PageLimit, Person, SessionId, UserId};
-use kefu_events::{Envelope, Event, Handler, HandlerError};
+use kefu_events::{Envelope, Event, Handler, HandlerError, Recent};
 use kefu_messaging::{Delivery, Fresh, Parties, Push, RemovalReason};
 use kefu_session::Session;
 
@@ -15,7 +16,11 @@ use crate::serve::offer;
 use crate::typing::Typing;
 use crate::{Connections, DeskError, Stores};
 
-/// Turns committed events into pushes. Idempotent: clients merge by id, and stale events are skipped.
+/// Events of one session or agent are told one at a time; so many of them at once.
+const TURNS: usize = 64;
+
+/// Turns committed events into pushes. The same event may come by several ways, from this node and from
+/// others, early and late: each is told once (N2), and a stale one takes back nothing that is newer.
 pub(crate) struct Fanout {
     stores: Stores,
     connections: Arc<dyn Connections>,
@@ -23,6 +28,31 @@ pub(crate) struct Fanout {
     news: Arc<News>,
     typing: Typing,
     owners: Mutex<Owners>,
+    told: Mutex<Told>,
+    /// By the hash of the event's key. Held from the look at `owners` to the push, so that no agent is
+    /// pushed what another task has just decided to withhold (A3).
+    turns: Vec<tokio::sync::Mutex<()>>,
+}
+
+/// What was told lately. Apart, so that many messages do not make changes forgotten.
+#[derive(Default)]
+struct Told {
+    messages: Recent,
+    changes: Recent,
+}
+
+impl Told {
+    fn of(&mut self, event: &Event) -> &mut Recent {
+        match event {
+            Event::MessageStored { .. } => &mut self.messages,
+            Event::SessionOpened { .. }
+            | Event::SessionAssigned { .. }
+            | Event::SessionRequeued { .. }
+            | Event::SessionEnded { .. }
+            | Event::SessionRated { .. }
+            | Event::AgentChanged { .. } => &mut self.changes,
+        }
+    }
 }
 
 impl Fanout {
@@ -35,31 +65,61 @@ impl Fanout {
         news: Arc<News>,
         typing: Typing,
     ) -> Self {
-        let owners = Mutex::new(Owners::default());
-        Self { stores, connections, delivery, news, typing, owners }
+        Self {
+            stores,
+            connections,
+            delivery,
+            news,
+            typing,
+            owners: Mutex::default(),
+            told: Mutex::default(),
+            turns: std::iter::repeat_with(tokio::sync::Mutex::default).take(TURNS).collect(),
+        }
     }
 
-    /// Tells the people of this node.
+    /// Tells the people of this node, unless they were told before.
     pub(crate) async fn tell(&self, envelope: &Envelope) -> Result<(), DeskError> {
+        let _turn = self.turn(&envelope.event).lock().await;
+        if self.told().of(&envelope.event).contains(envelope.id) {
+            return Ok(());
+        }
+        self.tell_anew(envelope).await?;
+        self.told().of(&envelope.event).insert(envelope.id);
+        Ok(())
+    }
+
+    async fn tell_anew(&self, envelope: &Envelope) -> Result<(), DeskError> {
         let origin = envelope.attachment::<Origin>().and_then(|origin| origin.0);
         match &envelope.event {
             Event::SessionOpened { .. } => self.news.touch(),
             Event::SessionRated { .. } => {}
-            Event::SessionAssigned { session_id, admin_id, from, version, .. } => {
+            Event::SessionAssigned { session_id, user_id, admin_id, from, version, .. } => {
                 self.owners().note(*session_id, *version, Some(admin_id));
-                self.assigned(*session_id, admin_id, from.as_ref(), *version, origin).await?;
+                if let Some(from) = from {
+                    self.typing.session_moved(*session_id, *version, Some(admin_id.clone()));
+                    let reason = RemovalReason::Transferred(admin_id.clone());
+                    self.remove(from, *session_id, *version, reason).await;
+                }
+                self.news.touch();
+                let of_here = self.holds_user(user_id) || self.holds_agent(admin_id);
+                if of_here && !self.has_moved_on(*session_id, *version) {
+                    self.assigned(*session_id, admin_id, *version, origin).await?;
+                }
             }
             Event::SessionRequeued { session_id, user_id, from, reason, version } => {
                 self.owners().note(*session_id, *version, None);
                 self.typing.session_moved(*session_id, *version, None);
-                self.remove(from, *session_id, RemovalReason::Requeued).await;
-                let push = Push::Requeued { session_id: *session_id, reason: reason.as_str() };
-                self.push_user(user_id, &push, None).await;
-                self.news.forget(*session_id);
+                self.remove(from, *session_id, *version, RemovalReason::Requeued).await;
+                // It no longer waits: what was told since holds.
+                if !self.has_moved_on(*session_id, *version) {
+                    let push = Push::Requeued { session_id: *session_id, reason: reason.as_str() };
+                    self.push_user(user_id, &push, None).await;
+                    self.news.forget(*session_id);
+                }
             }
-            Event::SessionEnded { session_id, user_id, admin_id, .. } => {
-                self.owners().forget(*session_id);
-                self.typing.session_ended(*session_id);
+            Event::SessionEnded { session_id, user_id, admin_id, version, .. } => {
+                self.owners().note(*session_id, *version, None);
+                self.typing.session_ended(*session_id, *version);
                 self.ended(*session_id, user_id, admin_id.as_ref(), origin).await?;
             }
             Event::MessageStored { session_id, msg_id, user_id, admin_id, version, .. } => {
@@ -75,21 +135,14 @@ impl Fanout {
         Ok(())
     }
 
-    /// The user learns who serves them, the source loses the session, the target gets it (Z5).
+    /// The user learns who serves them, and who that is gets the session (Z5).
     async fn assigned(
         &self,
         session: SessionId,
         admin: &AdminId,
-        from: Option<&AdminId>,
         version: i64,
         origin: Option<ConnId>,
     ) -> Result<(), DeskError> {
-        if let Some(from) = from {
-            self.typing.session_moved(session, version, Some(admin.clone()));
-            let reason = RemovalReason::Transferred(admin.clone());
-            self.remove(from, session, reason).await;
-        }
-        self.news.touch();
         let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
         // It has moved on: a later event tells the rest.
         if session.version > version && !session.is_owned_by(admin) {
@@ -98,6 +151,9 @@ impl Fanout {
         if let Some(agent) = self.stores.agents.find(admin).await? {
             let push = Push::Assigned { session_id: session.id, agent: agent.info };
             self.push_user(&session.user.user_id, &push, None).await;
+        }
+        if !self.holds_agent(admin) {
+            return Ok(());
         }
         let offer = Push::SessionNew(offer(&self.stores, &session).await?);
         self.push_agent(admin, &offer, origin).await;
@@ -128,6 +184,9 @@ impl Fanout {
         origin: Option<ConnId>,
     ) -> Result<(), DeskError> {
         self.news.forget(session);
+        if !self.holds_user(user) && !admin.is_some_and(|admin| self.holds_agent(admin)) {
+            return Ok(());
+        }
         let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
         let push = Push::Ended {
             session_id: session.id,
@@ -172,6 +231,9 @@ impl Fanout {
         admin: &AdminId,
         origin: Option<ConnId>,
     ) -> Result<(), DeskError> {
+        if !self.holds_agent(admin) {
+            return Ok(());
+        }
         let Some(agent) = self.stores.agents.find(admin).await? else { return Ok(()) };
         let push = Push::AgentStatus {
             online: agent.availability == kefu_presence::Availability::Online,
@@ -182,7 +244,17 @@ impl Fanout {
         Ok(())
     }
 
-    async fn remove(&self, admin: &AdminId, session_id: SessionId, reason: RemovalReason) {
+    /// Takes a session from an agent who lost it at `version`, unless they have it again by now.
+    async fn remove(
+        &self,
+        admin: &AdminId,
+        session_id: SessionId,
+        version: i64,
+        reason: RemovalReason,
+    ) {
+        if self.owners().since(session_id, version) == Some(Some(admin)) {
+            return;
+        }
         self.push_agent(admin, &Push::SessionRemoved { session_id, reason }, None).await;
     }
 
@@ -192,6 +264,38 @@ impl Fanout {
 
     async fn push_agent(&self, admin: &AdminId, push: &Push, except: Option<ConnId>) {
         self.connections.push(&Person::Agent(admin.clone()), push, except).await;
+    }
+
+    fn has_moved_on(&self, session: SessionId, version: i64) -> bool {
+        self.owners().since(session, version).is_some()
+    }
+
+    /// Who connects from now on reads what is committed.
+    fn holds_user(&self, user: &UserId) -> bool {
+        self.connections.holds(&Person::User(user.clone()))
+    }
+
+    fn holds_agent(&self, admin: &AdminId) -> bool {
+        self.connections.holds(&Person::Agent(admin.clone()))
+    }
+
+    fn turn(&self, event: &Event) -> &tokio::sync::Mutex<()> {
+        let mut hasher = DefaultHasher::new();
+        match event {
+            Event::SessionOpened { session_id, .. }
+            | Event::SessionAssigned { session_id, .. }
+            | Event::SessionRequeued { session_id, .. }
+            | Event::SessionEnded { session_id, .. }
+            | Event::SessionRated { session_id, .. }
+            | Event::MessageStored { session_id, .. } => session_id.hash(&mut hasher),
+            Event::AgentChanged { admin_id, .. } => admin_id.hash(&mut hasher),
+        }
+        let turns = self.turns.len() as u64;
+        &self.turns[usize::try_from(hasher.finish() % turns).unwrap_or(0)]
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn owners(&self) -> std::sync::MutexGuard<'_, Owners> {

@@ -1,15 +1,26 @@
 //! From this node to the others: committed events to where the people concerned are (N1).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_core::{AdminId, ConnId, NodeName, Person, StoreFault, UserId};
 use kefu_events::{Envelope, Event, Handler, HandlerError};
 use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::{Connections, NodeBus, NodeMessage, Relayed};
+
+/// Between two tries while the other nodes cannot be reached.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Room for pushes on their way to other nodes; beyond it they are lost, as on a wire that is cut.
+const QUEUE: usize = 8_192;
+/// Pushes whose receivers are looked up at once.
+const TOGETHER: usize = 64;
 
 /// Says to other nodes what their people have to hear. Nobody hears it twice from here: what comes from
 /// another node is never said again (N3).
@@ -18,6 +29,30 @@ pub(crate) struct Forward {
     node: NodeName,
     presence: Arc<dyn PresenceStore>,
     nodes: Arc<dyn NodeBus>,
+    unsaid: Arc<Unsaid>,
+}
+
+/// The last change that could not be said. The others hear of the loss with this node's next word, and
+/// read again what they missed (N4); so one must follow even if nothing more happens here.
+#[derive(Default)]
+struct Unsaid {
+    last: Mutex<Option<Envelope>>,
+    wake: Notify,
+}
+
+impl Unsaid {
+    fn note(&self, envelope: &Envelope) {
+        *self.last() = Some(envelope.clone());
+        self.wake.notify_one();
+    }
+
+    fn take(&self) -> Option<Envelope> {
+        self.last().take()
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<Envelope>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Forward {
@@ -28,10 +63,32 @@ impl Forward {
         presence: Arc<dyn PresenceStore>,
         nodes: Arc<dyn NodeBus>,
     ) -> Self {
-        Self { node, presence, nodes }
+        Self { node, presence, nodes, unsaid: Arc::default() }
     }
 
-    async fn say(&self, envelope: &Envelope) -> Result<(), StoreFault> {
+    /// Says the last change again that could not be said, until `stop`.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.unsaid.wake.notified() => {}
+            }
+            // A back-off: nothing announces that the others can be reached again.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+            let Some(envelope) = self.unsaid.take() else { continue };
+            // Who heard it before does not tell it again (N2).
+            if let Err(fault) = self.say(&envelope).await {
+                tracing::debug!(%fault, "still not said to other nodes");
+                self.unsaid.note(&envelope);
+            }
+        }
+    }
+
+    /// Says one event to the nodes that it concerns.
+    pub(crate) async fn say(&self, envelope: &Envelope) -> Result<(), StoreFault> {
         let message = envelope.attachment::<Fresh>().map(|fresh| Arc::clone(&fresh.message));
         let word = NodeMessage::Event { envelope: envelope.clone(), message };
         match &envelope.event {
@@ -59,11 +116,18 @@ impl Forward {
         self.nodes.send(&nodes, word).await
     }
 
-    async fn relay(&self, to: &Person, push: Relayed) {
-        let word = NodeMessage::Push { to: to.clone(), push };
-        if let Err(fault) = self.send(std::slice::from_ref(to), &word).await {
-            lost(&fault);
+    /// Pushes of one moment, in order. Whoever is nowhere else costs no word.
+    async fn relay(&self, pushes: &[(Person, Relayed)]) -> Result<(), StoreFault> {
+        let people: Vec<_> = pushes.iter().map(|(to, _)| to.clone()).collect();
+        let of_each = self.presence.list_nodes(&people).await?;
+        for ((to, push), mut nodes) in pushes.iter().zip(of_each) {
+            nodes.remove(&self.node);
+            if !nodes.is_empty() {
+                let word = NodeMessage::Push { to: to.clone(), push: push.clone() };
+                self.nodes.send(&nodes, &word).await?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -83,25 +147,58 @@ impl Handler for Forward {
         Self::NAME
     }
 
-    /// Never fails: without the bus the event counts as said, and other nodes find what they missed by
-    /// themselves when it comes back (N4, M5, N5). Waiting here would hold up everybody behind.
+    /// Never fails: without the bus a message counts as said, and is found by its session's position
+    /// (M5, N5); a change is read again by the others (N4) once they hear of it. Waiting here would hold up everybody behind.
     async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
         if let Err(fault) = self.say(envelope).await {
             lost(&fault);
+            if !matches!(envelope.event, Event::MessageStored { .. }) {
+                self.unsaid.note(envelope);
+            }
         }
         Ok(())
     }
 }
 
 /// Pushes to a person's connections here, and what no event stands for also to those elsewhere.
+///
+/// Nobody waits for the other nodes: what goes there passes a queue, so that a slow Redis slows neither
+/// receipts nor typing here.
 pub(crate) struct Routed {
     here: Arc<dyn Connections>,
-    elsewhere: Forward,
+    elsewhere: mpsc::Sender<(Person, Relayed)>,
 }
 
 impl Routed {
-    pub(crate) const fn new(here: Arc<dyn Connections>, elsewhere: Forward) -> Self {
+    pub(crate) fn start(
+        here: Arc<dyn Connections>,
+        forward: Forward,
+        tracker: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let (elsewhere, queue) = mpsc::channel(QUEUE);
+        tracker.spawn(relay(forward, queue, stop.clone()));
         Self { here, elsewhere }
+    }
+}
+
+async fn relay(
+    forward: Forward,
+    mut queue: mpsc::Receiver<(Person, Relayed)>,
+    stop: CancellationToken,
+) {
+    let mut pushes = Vec::with_capacity(TOGETHER);
+    loop {
+        pushes.clear();
+        tokio::select! {
+            biased;
+            taken = queue.recv_many(&mut pushes, TOGETHER) => if taken == 0 { return },
+            // Only when nothing is queued: what was accepted is finished (L3).
+            () = stop.cancelled() => return,
+        }
+        if let Err(fault) = forward.relay(&pushes).await {
+            lost(&fault);
+        }
     }
 }
 
@@ -109,8 +206,10 @@ impl Routed {
 impl Pusher for Routed {
     async fn push(&self, to: &Person, push: &Push, except: Option<ConnId>) -> Reach {
         let reach = self.here.push(to, push, except).await;
-        if let Some(relayed) = Relayed::of(push) {
-            self.elsewhere.relay(to, relayed).await;
+        if let Some(relayed) = Relayed::of(push)
+            && self.elsewhere.try_send((to.clone(), relayed)).is_err()
+        {
+            metrics::counter!("kefu_forward_lost_total").increment(1);
         }
         reach
     }

@@ -2,24 +2,29 @@
 //! (N3, N4).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::Fuse;
 use kefu_core::snowflake::floor_of;
-use kefu_core::{EventId, NodeName, StoreFault, Timestamp};
-use kefu_events::{Envelope, Recent};
+use kefu_core::{ErrorCode, EventId, NodeName, Timestamp};
+use kefu_events::Envelope;
 use kefu_messaging::Fresh;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::heal::Suspects;
 use crate::sweep::{every, tick};
-use crate::{Desk, Heard, NodeMessage};
+use crate::{Desk, DeskError, Heard, NodeMessage};
 
 /// Between a gap and the catch-up, at least: time for the wire to settle (N4).
 const SETTLE: Duration = Duration::from_secs(2);
 /// Up to this much longer, at a different moment on each node, so that they do not all read at once (N4).
 const JITTER: Duration = Duration::from_secs(1);
+/// Between the two looks of a catch-up: what was only on its way has arrived by then.
+const LOOKS_APART: Duration = Duration::from_millis(500);
 /// Events read at a time (N4).
 const BATCH: u32 = 50;
 /// Between two batches: the store serves people first.
@@ -30,42 +35,47 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// nodes may differ by five seconds (T3).
 const OVERLAP: Duration = Duration::from_secs(10);
 
-/// What this node heard, and what it may have missed.
+/// What this node may have missed.
 struct Ear {
     /// This node's own wait after a gap.
     settle: Duration,
-    recent: Recent,
     /// When the wire was last known to be whole.
     whole_until: Timestamp,
     /// When to catch up, if something may have been missed.
     due: Option<Instant>,
+    /// When the catch-up under way began.
+    catching_up: Option<Timestamp>,
 }
 
 impl Desk {
     /// Listens to the other nodes until `stop`. Does nothing in a process that is the only one.
+    ///
+    /// What comes in is told during a catch-up too: waiting for its end would overflow the queue, which
+    /// is the next gap.
     pub(crate) async fn listen(self: Arc<Self>, stop: CancellationToken) {
         let Some(cluster) = &self.cluster else { return };
         let mut heard = cluster.nodes.subscribe().await;
         let mut ear = Ear {
             settle: SETTLE + jitter(self.source.node()),
-            recent: Recent::default(),
             whole_until: self.source.clock().now(),
             due: None,
+            catching_up: None,
         };
+        let mut catch_up = pin!(Fuse::terminated());
         loop {
-            let due = ear.due;
-            let heard = tokio::select! {
+            let due = ear.due.filter(|_| ear.catching_up.is_none());
+            tokio::select! {
                 () = stop.cancelled() => return,
                 () = settled(due) => {
-                    self.catch_up(&mut ear).await;
-                    continue;
+                    let since = ear.begin(self.source.clock().now());
+                    catch_up.set(self.catch_up(since).fuse());
                 }
-                heard = heard.recv() => heard,
-            };
-            match heard {
-                Some(Heard::Message(word)) => self.hear(word, &mut ear).await,
-                Some(Heard::Gap) => ear.gap(),
-                None => return,
+                outcome = &mut catch_up => ear.end(outcome),
+                heard = heard.recv() => match heard {
+                    Some(Heard::Message(word)) => self.hear(word, &mut ear).await,
+                    Some(Heard::Gap) => ear.gap(),
+                    None => return,
+                },
             }
         }
     }
@@ -76,59 +86,48 @@ impl Desk {
                 self.connections.push(&to, &push.to_push(&to), None).await;
             }
             NodeMessage::Event { envelope, message } => {
-                if ear.due.is_none() {
-                    ear.whole_until = self.source.clock().now();
-                }
-                if !ear.recent.insert(envelope.id) {
-                    return;
-                }
+                ear.heard(self.source.clock().now());
                 let envelope = match message {
                     Some(message) => {
                         envelope.with_attachment(Arc::new(Fresh { message, origin: None }))
                     }
                     None => envelope,
                 };
-                self.tell_here(&envelope).await;
+                if self.tell_here(&envelope).await.is_err() {
+                    ear.gap();
+                }
             }
         }
     }
 
-    /// Tells the people of this node; never says it to other nodes again (N3).
-    async fn tell_here(&self, envelope: &Envelope) {
-        if let Err(error) = self.fanout.tell(envelope).await {
-            // What is stored is not lost: healing and connecting read it (M4, M5).
-            metrics::counter!("kefu_remote_events_dropped_total").increment(1);
-            tracing::warn!(event_id = %envelope.id, %error, "another node's event is not told");
-        }
+    /// Tells the people of this node; never says it to other nodes again (N3). Fails if it is to be read
+    /// again later.
+    async fn tell_here(&self, envelope: &Envelope) -> Result<(), DeskError> {
+        let Err(error) = self.fanout.tell(envelope).await else { return Ok(()) };
+        metrics::counter!("kefu_remote_events_dropped_total").increment(1);
+        tracing::warn!(event_id = %envelope.id, %error, "another node's event is not told");
+        // The same again would fail again. What is stored is not lost: healing and connecting read it
+        // (M4, M5).
+        if error.code() == ErrorCode::Internal { Ok(()) } else { Err(error) }
     }
 
     /// Reads again what was not heard: changes from the outbox, messages by every connection's position.
-    async fn catch_up(&self, ear: &mut Ear) {
+    async fn catch_up(&self, since: Timestamp) -> Result<(), DeskError> {
         metrics::counter!("kefu_catch_ups_total").increment(1);
-        let caught_up = self.catch_up_changes(ear).await;
+        self.catch_up_changes(since).await?;
         // Twice: what is behind at one look and has not moved by the next is lost (M5).
         let mut suspects = Suspects::default();
-        let healed = match self.heal(&mut suspects).await {
-            Ok(()) => self.heal(&mut suspects).await,
-            Err(fault) => Err(fault),
-        };
-        match caught_up.and(healed) {
-            Ok(()) => ear.whole(self.source.clock().now()),
-            Err(fault) => {
-                tracing::warn!(%fault, "catch-up is held up");
-                ear.gap();
-            }
-        }
+        self.heal(&mut suspects).await?;
+        tokio::time::sleep(LOOKS_APART).await;
+        Ok(self.heal(&mut suspects).await?)
     }
 
-    async fn catch_up_changes(&self, ear: &mut Ear) -> Result<(), StoreFault> {
-        let mut after = floor_of(ear.whole_until.before(OVERLAP));
+    async fn catch_up_changes(&self, since: Timestamp) -> Result<(), DeskError> {
+        let mut after = floor_of(since.before(OVERLAP));
         loop {
             let batch = self.stores.outbox.list_changes(after, BATCH).await?;
-            for envelope in &batch {
-                if ear.recent.insert(envelope.id) && envelope.source != *self.source.node() {
-                    self.tell_here(envelope).await;
-                }
+            for envelope in batch.iter().filter(|row| row.source != *self.source.node()) {
+                self.tell_here(envelope).await?;
             }
             let Some(last) = batch.last().filter(|_| batch.len() == BATCH as usize) else {
                 return Ok(());
@@ -162,13 +161,33 @@ impl Desk {
 }
 
 impl Ear {
+    /// Gaps in quick succession do not put the catch-up off: it reads what all of them hid.
     fn gap(&mut self) {
-        self.due = Some(Instant::now() + self.settle);
+        self.due.get_or_insert_with(|| Instant::now() + self.settle);
     }
 
-    fn whole(&mut self, now: Timestamp) {
-        self.whole_until = now;
+    fn heard(&mut self, now: Timestamp) {
+        if self.due.is_none() && self.catching_up.is_none() {
+            self.whole_until = now;
+        }
+    }
+
+    /// A catch-up begins; says from when on.
+    fn begin(&mut self, now: Timestamp) -> Timestamp {
         self.due = None;
+        self.catching_up = Some(now);
+        self.whole_until
+    }
+
+    fn end(&mut self, outcome: Result<(), DeskError>) {
+        let began = self.catching_up.take();
+        match outcome {
+            Ok(()) => self.whole_until = began.unwrap_or(self.whole_until),
+            Err(error) => {
+                tracing::warn!(%error, "catch-up is held up");
+                self.gap();
+            }
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kefu_core::{Person, TraceId};
-use kefu_events::Handler;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -186,16 +185,22 @@ impl Desk {
         let mut after = None;
         loop {
             let rows = self.stores.outbox.list_unconfirmed(before, after, STRAYS).await?;
+            let mut said = Vec::with_capacity(rows.len());
+            let mut outcome = Ok(());
             for envelope in &rows {
                 if let Some(copies) = &self.copies {
                     copies.note(&envelope.event);
                 }
-                // A handler that never fails: what is not heard is found by other means (N4).
-                let _ = forward.handle(envelope).await;
+                // What cannot be said stays, and what comes after it does not overtake it.
+                outcome = forward.say(envelope).await;
+                if outcome.is_err() {
+                    break;
+                }
+                said.push(envelope.id);
             }
-            let said: Vec<_> = rows.iter().map(|envelope| envelope.id).collect();
             self.stores.outbox.confirm(&said, self.source.clock().now()).await?;
             metrics::counter!("kefu_strays_relayed_total").increment(said.len() as u64);
+            outcome?;
             let full = rows.len() == STRAYS as usize;
             let Some(last) = rows.last().filter(|_| full) else { return Ok(()) };
             after = Some(last.id);
@@ -210,16 +215,20 @@ impl Desk {
             since += EVERY;
             // Emptying Redis is no event: the age of what it holds is the only sign.
             let age = self.coordination.presence.age().await.unwrap_or(Duration::MAX);
-            let lost = age < known;
+            if age < known {
+                since = RECONCILE_EVERY;
+            }
             known = age;
-            if !(lost || since >= RECONCILE_EVERY) || age == Duration::MAX {
+            // Held between two comparisons too, else every process would make its own.
+            if !self.has(Task::Reconcile, TASK_TTL).await {
                 continue;
             }
-            if self.has(Task::Reconcile, TASK_TTL).await {
-                match copies.reconcile().await {
-                    Ok(()) => since = Duration::ZERO,
-                    Err(fault) => tracing::warn!(%fault, "reconciling is held up"),
-                }
+            if since < RECONCILE_EVERY || age == Duration::MAX {
+                continue;
+            }
+            match copies.reconcile().await {
+                Ok(()) => since = Duration::ZERO,
+                Err(fault) => tracing::warn!(%fault, "reconciling is held up"),
             }
         }
     }

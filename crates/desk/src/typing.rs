@@ -28,7 +28,7 @@ enum Report {
     Sent(Mark),
     Closed(ConnId),
     Moved { session: SessionId, version: i64, owner: Option<AdminId> },
-    Ended(SessionId),
+    Ended { session: SessionId, version: i64 },
 }
 
 /// Somebody's report, with the session as it was when their right to it was checked.
@@ -89,8 +89,8 @@ impl Typing {
         self.say(Report::Moved { session, version, owner });
     }
 
-    pub(crate) fn session_ended(&self, session: SessionId) {
-        self.say(Report::Ended(session));
+    pub(crate) fn session_ended(&self, session: SessionId, version: i64) {
+        self.say(Report::Ended { session, version });
     }
 
     /// What is dropped here ends by its deadline.
@@ -111,7 +111,7 @@ struct Marks {
     pusher: Arc<dyn Pusher>,
     active: HashMap<Mark, Active>,
     deadlines: DelayQueue<Mark>,
-    /// Of sessions that left an agent: a report may have been checked before that, and come after it.
+    /// Of sessions that left an agent, or ended: a report may have been checked before that, and come after it.
     owners: Owners,
 }
 
@@ -141,11 +141,15 @@ impl Marks {
             Report::Closed(conn) => self.end_where(|_, active| active.conn == conn).await,
             Report::Moved { session, version, owner } => {
                 self.owners.note(session, version, owner.as_ref());
+                // Late: it moved on, and these marks are of those who hold it now.
+                if self.owners.since(session, version).is_some() {
+                    return;
+                }
                 self.drop_mark((session, Side::User));
                 self.end((session, Side::Agent)).await;
             }
-            Report::Ended(session) => {
-                self.owners.forget(session);
+            Report::Ended { session, version } => {
+                self.owners.note(session, version, None);
                 self.end_where(|mark, _| mark.0 == session).await;
             }
         }

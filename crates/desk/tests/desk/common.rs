@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kefu_assignment::{Change, Origin, Scope, Snapshot, Verdict};
 use kefu_core::{
-    Caller, Clock, ConnId, IdSource, Seq, SessionId, SnowflakeIds, Timestamp, WorkerId,
+    Caller, Clock, ConnId, IdSource, NodeName, Seq, SessionId, SnowflakeIds, Timestamp, WorkerId,
 };
 use kefu_desk::{
     ConnectAnswer, ConnectRequest, Connections, Desk, DeskConfig, DeskError, DeskParts, Intent,
     SendRequest, Stores,
 };
-use kefu_events::EventContext;
+use kefu_events::{EventContext, Interceptor};
 use kefu_memory::{MemoryCoordination, MemoryWorld};
 use kefu_messaging::{Draft, Message, Push, Receipt};
 use kefu_presence::Agent;
@@ -27,7 +27,13 @@ use crate::people::{People, Sent};
 
 /// Wall and monotonic time that follow tokio's paused clock.
 #[derive(Debug)]
-struct PausedClock(Instant);
+pub(crate) struct PausedClock(Instant);
+
+impl PausedClock {
+    pub(crate) fn start() -> Arc<dyn Clock> {
+        Arc::new(Self(Instant::now()))
+    }
+}
 
 impl Clock for PausedClock {
     fn now(&self) -> Timestamp {
@@ -39,6 +45,20 @@ impl Clock for PausedClock {
     }
 }
 
+/// What a desk is built on, where a test wants it otherwise.
+pub(crate) struct Ground {
+    /// What the scene itself reads.
+    pub(crate) real: Stores,
+    /// What the desk is given.
+    pub(crate) stores: Stores,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) coordination: MemoryCoordination,
+    pub(crate) cluster: Option<kefu_desk::Cluster>,
+    pub(crate) node: NodeName,
+    pub(crate) interceptors: Vec<Arc<dyn Interceptor>>,
+}
+
 pub(crate) struct Scene {
     pub(crate) stores: Stores,
     pub(crate) desk: Arc<Desk>,
@@ -46,6 +66,7 @@ pub(crate) struct Scene {
     pub(crate) coordination: MemoryCoordination,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) node: NodeName,
     pub(crate) tracker: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -57,7 +78,7 @@ impl Scene {
 
     /// A desk over altered stores; the scene itself reads the real ones.
     pub(crate) fn over(alter: impl FnOnce(Stores) -> Stores) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(PausedClock(Instant::now()));
+        let clock = PausedClock::start();
         let stores = MemoryWorld::new(Arc::clone(&clock)).stores();
         let ids: Arc<dyn IdSource> =
             Arc::new(SnowflakeIds::new(Arc::clone(&clock), WorkerId::default(), 0));
@@ -65,8 +86,23 @@ impl Scene {
     }
 
     fn build(real: Stores, stores: Stores, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
-        let people = People::new();
         let coordination = MemoryCoordination::new(Arc::clone(&clock));
+        Self::on(Ground {
+            real,
+            stores,
+            clock,
+            ids,
+            coordination,
+            cluster: None,
+            node: node(),
+            interceptors: Vec::new(),
+        })
+    }
+
+    /// A desk on the given ground.
+    pub(crate) fn on(ground: Ground) -> Self {
+        let Ground { real, stores, clock, ids, coordination, cluster, node, interceptors } = ground;
+        let people = People::new();
         let uploads = Uploads::new(
             Arc::new(ObjectBlobStore::new(Arc::new(object_store::memory::InMemory::new()), "")),
             Arc::clone(&stores.uploads),
@@ -76,18 +112,18 @@ impl Scene {
         let parts = DeskParts {
             stores,
             coordination: coordination.ports(),
-            cluster: None,
+            cluster,
             connections: Arc::clone(&people) as Arc<dyn Connections>,
             uploads: Arc::new(uploads),
             clock: Arc::clone(&clock),
             ids: Arc::clone(&ids),
-            node: node(),
-            interceptors: Vec::new(),
+            node: node.clone(),
+            interceptors,
             config: DeskConfig::default(),
         };
         let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
         let desk = Desk::start(parts, &trace(), &tracker, &stop);
-        Self { stores: real, desk, people, coordination, clock, ids, tracker, stop }
+        Self { stores: real, desk, people, coordination, clock, ids, node, tracker, stop }
     }
 
     /// The process dies without a word; another starts over the same stores, nobody connected.
@@ -117,7 +153,11 @@ impl Scene {
         let positions: BTreeMap<_, _> =
             positions.iter().map(|(id, seq)| (*id, Seq(*seq))).collect();
         let request = ConnectRequest { intent, source: "shop".into(), positions };
-        self.desk.connect(caller, conn, &request, &trace()).await
+        let answer = self.desk.connect(caller, conn, &request, &trace()).await?;
+        for (session, upto) in &answer.served {
+            self.people.served(conn, *session, *upto);
+        }
+        Ok(answer)
     }
 
     /// A visitor asks; gives the answer.
@@ -177,7 +217,9 @@ impl Scene {
             open_session: None,
         };
         let sent = self.desk.send(caller, Some(ConnId(conn)), request, &trace()).expect("queued");
-        sent.await.expect("stored").message
+        let message = sent.await.expect("stored").message;
+        self.people.wrote(ConnId(conn), &message);
+        message
     }
 
     pub(crate) async fn types(&self, caller: &Caller, conn: u64, session: SessionId) {
@@ -205,7 +247,7 @@ impl Scene {
     }
 
     pub(crate) fn context(&self) -> EventContext {
-        EventContext { now: self.clock.now(), source: node(), trace_id: trace() }
+        EventContext { now: self.clock.now(), source: self.node.clone(), trace_id: trace() }
     }
 
     pub(crate) async fn acknowledge(&self, caller: &Caller, message: &Message) {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test stops at what it did not expect")]
 
+mod cluster;
 mod common;
 mod connect;
 mod fault;

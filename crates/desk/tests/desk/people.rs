@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kefu_core::{ConnId, Person};
+use kefu_core::{ConnId, Person, Seq, SessionId};
 use kefu_desk::{Connections, Position};
-use kefu_messaging::{Push, Pusher, Reach};
+use kefu_messaging::{Message, Push, Pusher, Reach};
 use tokio::time::Instant;
 
 /// One push to one connection.
@@ -22,6 +22,8 @@ pub(crate) struct People {
     connections: Mutex<BTreeMap<ConnId, Person>>,
     log: Mutex<Vec<Sent>>,
     positions: Mutex<Vec<Position>>,
+    /// How far each connection has each session, where a test has it followed as a gateway does (M5).
+    served: Mutex<Option<BTreeMap<(ConnId, SessionId), Seq>>>,
 }
 
 impl People {
@@ -31,7 +33,20 @@ impl People {
             connections: Mutex::default(),
             log: Mutex::default(),
             positions: Mutex::default(),
+            served: Mutex::default(),
         })
+    }
+
+    /// From now on the positions come from what is pushed.
+    pub(crate) fn follow(&self) {
+        self.served.lock().expect("no panic").get_or_insert_default();
+    }
+
+    /// The connection has the session up to `upto`, by an answer.
+    pub(crate) fn served(&self, conn: ConnId, session: SessionId, upto: Seq) {
+        if let Some(served) = &mut *self.served.lock().expect("no panic") {
+            served.insert((conn, session), upto);
+        }
     }
 
     pub(crate) fn add(&self, conn: ConnId, person: Person) {
@@ -40,6 +55,13 @@ impl People {
 
     pub(crate) fn remove(&self, conn: ConnId) {
         self.connections.lock().expect("no panic").remove(&conn);
+    }
+
+    /// The connection's own send was answered.
+    pub(crate) fn wrote(&self, conn: ConnId, message: &Message) {
+        if let Some(served) = &mut *self.served.lock().expect("no panic") {
+            carry(served, conn, message);
+        }
     }
 
     pub(crate) fn place(&self, positions: &[Position]) {
@@ -53,6 +75,9 @@ impl People {
     fn note(&self, conn: ConnId, push: &Push) {
         let second = self.start.elapsed().as_millis() as f64 / 1_000.0;
         self.log().push(Sent { second, conn, push: push.clone() });
+        if let Some(served) = &mut *self.served.lock().expect("no panic") {
+            advance(served, conn, push);
+        }
     }
 
     fn matching(&self, wanted: impl Fn(ConnId, &Person) -> bool) -> Vec<ConnId> {
@@ -62,6 +87,28 @@ impl People {
             .filter(|(conn, person)| wanted(**conn, person))
             .map(|(c, _)| *c)
             .collect()
+    }
+}
+
+/// What a push changes about a connection's positions.
+fn advance(served: &mut BTreeMap<(ConnId, SessionId), Seq>, conn: ConnId, push: &Push) {
+    match push {
+        Push::Message { message, .. } => carry(served, conn, message),
+        Push::SessionNew(offer) => {
+            served.insert((conn, offer.session_id), offer.last_seq);
+        }
+        Push::SessionRemoved { session_id, .. } | Push::Ended { session_id, .. } => {
+            served.remove(&(conn, *session_id));
+        }
+        _ => {}
+    }
+}
+
+fn carry(served: &mut BTreeMap<(ConnId, SessionId), Seq>, conn: ConnId, message: &Message) {
+    if let Some(upto) = served.get_mut(&(conn, message.session_id))
+        && message.seq == upto.next()
+    {
+        *upto = message.seq;
     }
 }
 
@@ -83,7 +130,14 @@ impl Pusher for People {
 #[async_trait]
 impl Connections for People {
     fn positions(&self) -> Vec<Position> {
-        self.positions.lock().expect("no panic").clone()
+        let mut positions = self.positions.lock().expect("no panic").clone();
+        let connections = self.connections.lock().expect("no panic");
+        let served = self.served.lock().expect("no panic");
+        positions.extend(served.iter().flatten().filter_map(|((conn, session_id), written)| {
+            let person = connections.get(conn)?.clone();
+            Some(Position { conn: *conn, person, session_id: *session_id, written: *written })
+        }));
+        positions
     }
 
     fn people(&self) -> Vec<(ConnId, Person)> {
