@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kefu_app::{Command, Config, ConfigError, DEFAULTS, DemoMode, Failure, run};
+use kefu_app::{Command, Config, ConfigError, DEFAULTS, DemoMode, Failure, Profile, run};
 use tempfile::TempDir;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -162,9 +162,38 @@ fn everything_out_of_range_is_told_at_once() {
 }
 
 #[test]
-fn the_cluster_profile_is_refused_by_name() {
+fn the_cluster_profile_names_every_key_it_lacks() {
     let refusal = refusal(from_environment(&[("KEFU__PROFILE", "cluster")]));
-    assert!(refusal.contains("not part of this build"), "{refusal}");
+    for key in ["postgres.url", "redis.url", "auth.secret"] {
+        let problem = format!("{key}: must be set when profile is \"cluster\"");
+        assert!(refusal.contains(&problem), "{refusal}");
+    }
+}
+
+#[test]
+fn the_cluster_profile_takes_what_it_needs() {
+    let config = from_environment(&[
+        ("KEFU__PROFILE", "cluster"),
+        ("KEFU__POSTGRES__URL", "postgres://kefu@db/kefu"),
+        ("KEFU__POSTGRES__STATEMENT_CACHE", "0"),
+        ("KEFU__REDIS__URL", "redis://cache"),
+        ("KEFU__REDIS__KEY_PREFIX", "{cs}"),
+        ("KEFU__AUTH__SECRET", SECRET),
+        ("KEFU__DRAINER__LISTEN", "127.0.0.1:9090"),
+    ])
+    .unwrap();
+    assert_eq!(config.profile, Profile::Cluster);
+    assert_eq!(config.postgres.statement_cache, 0);
+    assert_eq!(config.redis.key_prefix, "{cs}");
+    assert_eq!(config.drainer.listen.unwrap().port(), 9_090);
+    assert_eq!(config.outbox.keep_hours, 24);
+}
+
+#[test]
+fn a_drainer_is_refused_where_the_gateway_drains_by_itself() {
+    let failure = run(&Command::Drain, None, variables(&[]), &mut Vec::new()).unwrap_err();
+    assert_eq!(failure.exit_code(), 1);
+    assert!(failure.to_string().contains("drains its own queue"), "{failure}");
 }
 
 #[test]
