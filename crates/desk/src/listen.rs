@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::Fuse;
+use futures_util::{FutureExt, StreamExt, stream};
 use kefu_core::snowflake::floor_of;
 use kefu_core::{ErrorCode, EventId, NodeName, Timestamp};
 use kefu_events::Envelope;
@@ -29,6 +29,8 @@ const LOOKS_APART: Duration = Duration::from_millis(500);
 const BATCH: u32 = 50;
 /// Between two batches: the store serves people first.
 const PACE: Duration = Duration::from_millis(20);
+/// Leases given back at once: everybody's within a second, and no burst.
+const RENEWALS: usize = 64;
 /// Between two looks at the age of the leases.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How much earlier than the last word the catch-up begins: commits overtake each other, and clocks of
@@ -141,6 +143,7 @@ impl Desk {
     /// Gives every connection of this node its lease back when the leases were lost at once (P4), and
     /// keeps doing so until `stop`.
     pub(crate) async fn keep_leases(self: Arc<Self>, stop: CancellationToken) {
+        let this = &self;
         let mut ticks = every(LOOK_EVERY);
         let mut known = Duration::ZERO;
         while tick(&mut ticks, &stop).await {
@@ -151,9 +154,9 @@ impl Desk {
             };
             if age < known {
                 metrics::counter!("kefu_leases_restored_total").increment(1);
-                for (conn, person) in self.connections.people() {
-                    self.renew(&person, conn).await;
-                }
+                let renew = |(conn, person)| async move { this.renew(&person, conn).await };
+                let people = stream::iter(self.connections.people());
+                people.for_each_concurrent(RENEWALS, renew).await;
             }
             known = age;
         }

@@ -131,6 +131,10 @@ impl News {
 
     async fn tell(&self) -> Result<(), StoreFault> {
         self.told().forgotten.clear();
+        // Who connects asks for news.
+        if self.connections.is_empty() {
+            return Ok(());
+        }
         self.tell_consoles().await?;
         // Somebody has room: the drain is about to serve the front, a place would be a false alarm.
         if !self.stores.agents.list_eligible(1).await?.is_empty() {

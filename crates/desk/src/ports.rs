@@ -68,6 +68,11 @@ pub trait Connections: Pusher {
     /// Everybody connected to this node.
     fn people(&self) -> Vec<(ConnId, Person)>;
 
+    /// Whether nobody is connected.
+    fn is_empty(&self) -> bool {
+        self.people().is_empty()
+    }
+
     /// Whether this node holds a connection of `person`.
     fn holds(&self, person: &Person) -> bool;
 

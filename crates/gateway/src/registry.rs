@@ -174,6 +174,10 @@ impl Connections for Registry {
         self.connections.iter().map(|entry| of_entry(entry.value())).collect()
     }
 
+    fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
     fn holds(&self, person: &Person) -> bool {
         self.people.contains_key(person)
     }

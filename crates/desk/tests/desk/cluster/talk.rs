@@ -4,7 +4,7 @@ use kefu_messaging::{MessageStatus, Push, Receipt, Side};
 use kefu_session::RatingRequest;
 use kefu_testkit::build::{admin, agent_info, trace};
 
-use super::{House, Node, talking};
+use super::{House, Node, clear, talking};
 use crate::common::{NOWHERE, Scene, agent, idle, kind, pass, visitor};
 
 fn typing(scene: &Scene, conn: u64) -> Vec<&'static str> {
@@ -27,7 +27,7 @@ async fn a_visitor_and_an_agent_on_two_nodes_talk() {
     let assigned = Push::Assigned { session_id: session, agent: agent_info("a1") };
     assert_eq!(a.scene.pushes(1), [assigned], "S1");
     assert_eq!(b.scene.kinds(10), ["session_new"], "N1");
-    (a.clear(), b.clear());
+    clear(&[&a, &b]);
 
     let question = a.scene.say(&visitor("u1"), 1, session, "q").await;
     idle().await;
@@ -84,7 +84,7 @@ async fn everything_reaches_the_devices_on_every_node_once() {
     a.scene.agent("a1", 11, 0).await;
     b.scene.consult("u1", 2).await;
     b.scene.consult("u1", 3).await;
-    (a.clear(), b.clear());
+    clear(&[&a, &b]);
 
     let message = a.scene.say(&visitor("u1"), 1, session, "k").await;
     idle().await;

@@ -152,3 +152,33 @@ async fn what_one_nodes_wire_lost_is_said_when_it_is_whole_although_no_other_hea
     pass(60.0).await;
     assert_eq!(b.count(10, "ended"), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_long_catch_up_keeps_no_node_from_listening() {
+    let house = House::build();
+    let (a, b) = (house.node("a").await, house.node("b").await);
+    let session = talking(&a, &b).await;
+    house.wire.cut(&b.scene.node);
+    for n in 0..2_000 {
+        let id = format!("v{n}");
+        a.scene.consult(&id, 1_000 + n).await;
+        let open = a.scene.resume(&id, 1_000 + n).await.session_id.expect("open");
+        a.scene.desk.end(&visitor(&id), open, NOWHERE, &trace()).await.expect("ended");
+        a.scene.leave(&visitor(&id), 1_000 + n).await;
+    }
+    idle().await;
+    b.clear();
+    house.wire.mend(&b.scene.node);
+    // Some 6,000 changes at 50 per 20 ms, after two to three seconds.
+    let (mut said, mut late) = (0, 0);
+    for n in 0..80 {
+        let message = a.scene.say(&visitor("u1"), 1, session, &n.to_string()).await;
+        idle().await;
+        said += 1;
+        late += usize::from(b.messages(10).last() != Some(&message.seq.0));
+        b.scene.acknowledge(&agent("a1"), &message).await;
+        pass(0.1).await;
+    }
+    assert_eq!((said, late), (80, 0), "N1, N4: told at once throughout");
+    assert!(b.count(10, "session_new") <= 2_000, "each at most once");
+}
