@@ -39,6 +39,8 @@ pub(crate) struct Fanout {
 struct Told {
     messages: Recent,
     changes: Recent,
+    /// Messages that came to their agent with the session.
+    brought: Recent<MsgId>,
 }
 
 impl Told {
@@ -171,6 +173,7 @@ impl Fanout {
         let page = messages.list_undelivered(&person, Some(session.id), PageLimit::MAX).await?;
         let parties = Parties::from(session);
         for message in page.items {
+            self.told().brought.insert(message.msg_id);
             self.delivery.redeliver(message, &parties).await;
         }
         Ok(())
@@ -209,21 +212,32 @@ impl Fanout {
         parties: &Parties,
     ) -> Result<(), DeskError> {
         if let Some(fresh) = envelope.attachment::<Fresh>() {
-            self.typing.message_sent(&fresh.message);
-            self.delivery.deliver(&fresh, parties).await;
+            self.deliver(&fresh, parties).await;
             return Ok(());
         }
         let Some(message) = self.stores.messages.find(msg_id).await? else { return Ok(()) };
-        self.typing.message_sent(&message);
         if message.status.is_delivered() {
+            self.typing.message_sent(&message);
             return Ok(());
         }
         let Some(session) = self.stores.sessions.find(message.session_id).await? else {
             return Ok(());
         };
         let fresh = Fresh { message: Arc::new(message), origin: None };
-        self.delivery.deliver(&fresh, &Parties::from(&session)).await;
+        self.deliver(&fresh, &Parties::from(&session)).await;
         Ok(())
+    }
+
+    /// A message that was stored just before its session was told to the agent came with it: no
+    /// connection is pushed it twice.
+    async fn deliver(&self, fresh: &Fresh, parties: &Parties) {
+        self.typing.message_sent(&fresh.message);
+        let was_brought = self.told().brought.contains(fresh.message.msg_id);
+        if was_brought {
+            self.delivery.echo(fresh, parties).await;
+        } else {
+            self.delivery.deliver(fresh, parties).await;
+        }
     }
 
     async fn agent_changed(

@@ -1,28 +1,35 @@
-//! The events dealt with lately: what two ways may bring is handled once (N2).
+//! What was dealt with lately: what two ways may bring is handled once (N2).
 
 use std::collections::{HashSet, VecDeque};
+use std::hash::Hash;
 
 use kefu_core::EventId;
 
-/// Events remembered. Covers far more than what can be handled between the first and the second way.
+/// Ids remembered. Covers far more than what can be handled between the first and the second way.
 const REMEMBERED: usize = 16_384;
 
 /// The last handled ids, oldest forgotten first.
-#[derive(Debug, Default)]
-pub struct Recent {
-    known: HashSet<EventId>,
-    order: VecDeque<EventId>,
+#[derive(Debug)]
+pub struct Recent<T = EventId> {
+    known: HashSet<T>,
+    order: VecDeque<T>,
 }
 
-impl Recent {
-    /// Whether the event is among the last ones handled.
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { known: HashSet::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Recent<T> {
+    /// Whether the id is among the last ones handled.
     #[must_use]
-    pub fn contains(&self, id: EventId) -> bool {
+    pub fn contains(&self, id: T) -> bool {
         self.known.contains(&id)
     }
 
-    /// Remembers an event; `false` when it was known.
-    pub fn insert(&mut self, id: EventId) -> bool {
+    /// Remembers an id; `false` when it was known.
+    pub fn insert(&mut self, id: T) -> bool {
         if !self.known.insert(id) {
             return false;
         }

@@ -36,7 +36,7 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) async fn run(self, mut queue: mpsc::Receiver<Arc<Envelope>>) {
-        let mut handled = Recent::default();
+        let mut handled = <Recent>::default();
         // What a former process committed and did not live to hand over.
         self.behind.set();
         loop {

@@ -102,8 +102,9 @@ impl Delivery {
         self.track(msg_id, 1);
     }
 
-    /// Tells the sender's other devices (M2).
-    async fn echo(&self, fresh: &Fresh, parties: &Parties) {
+    /// Tells the sender's other devices (M2): all of the first push that is left to do for a message
+    /// which came to its receiver another way.
+    pub async fn echo(&self, fresh: &Fresh, parties: &Parties) {
         let sender = match &fresh.message.sender {
             Sender::User(user) => Some(Person::User(user.clone())),
             // A former owner gets nothing more, not even an echo (A3).

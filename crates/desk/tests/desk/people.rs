@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_core::{ConnId, Person, Seq, SessionId};
@@ -24,6 +25,8 @@ pub(crate) struct People {
     positions: Mutex<Vec<Position>>,
     /// How far each connection has each session, where a test has it followed as a gateway does (M5).
     served: Mutex<Option<BTreeMap<(ConnId, SessionId), Seq>>>,
+    /// How long a message is on its way from the decision to the connection.
+    lag: Mutex<Duration>,
 }
 
 impl People {
@@ -34,7 +37,13 @@ impl People {
             log: Mutex::default(),
             positions: Mutex::default(),
             served: Mutex::default(),
+            lag: Mutex::default(),
         })
+    }
+
+    /// From now on messages take this long.
+    pub(crate) fn lag(&self, lag: Duration) {
+        *self.lag.lock().expect("no panic") = lag;
     }
 
     /// From now on the positions come from what is pushed.
@@ -115,6 +124,11 @@ fn carry(served: &mut BTreeMap<(ConnId, SessionId), Seq>, conn: ConnId, message:
 #[async_trait]
 impl Pusher for People {
     async fn push(&self, to: &Person, push: &Push, except: Option<ConnId>) -> Reach {
+        let lag = *self.lag.lock().expect("no panic");
+        if matches!(push, Push::Message { .. }) && !lag.is_zero() {
+            // tidy: time is paused
+            tokio::time::sleep(lag).await;
+        }
         let reached = self.matching(|conn, person| person == to && Some(conn) != except);
         reached.iter().for_each(|conn| self.note(*conn, push));
         Reach { connections: reached.len() }

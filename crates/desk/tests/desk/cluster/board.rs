@@ -99,3 +99,21 @@ async fn a_copy_whose_row_ended_unnoticed_is_taken_away_by_the_reconciler() {
     pass(1.0).await;
     assert_equal(&house, &[session], &agents()).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn copies_that_are_not_the_rows_are_found() {
+    let house = House::build();
+    let (a, b) = (house.node("a").await, house.node("b").await);
+    let owned = talking(&a, &b).await;
+    b.scene.desk.agent_offline(&agent("a1"), false, NOWHERE, &trace()).await.expect("offline");
+    let waiting = a.scene.consult("u2", 2).await.session_id.expect("open");
+    idle().await;
+    house.board.lose_all();
+    let ledger = Ledger::collect(&house.stores, [owned, waiting], agents()).await;
+    let found = ledger.expect("readable").check_board(house.board.as_ref()).await.expect("memory");
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    for what in ["owner of", "open session of u1", "open session of u2", "load of a1", "line"] {
+        assert!(found.iter().any(|found| found.contains(what)), "{what}: {found:?}");
+    }
+    assert_eq!(found.len(), 5);
+}

@@ -60,8 +60,13 @@ impl House {
 
     /// A gateway joins.
     async fn node(&self, name: &str) -> Node {
+        self.node_over(name, self.stores.clone()).await
+    }
+
+    /// A gateway over altered stores.
+    async fn node_over(&self, name: &str, stores: Stores) -> Node {
         let mute = Arc::new(Mute::default());
-        let scene = self.desk(name, vec![Arc::clone(&mute) as Arc<dyn Interceptor>]);
+        let scene = self.desk(name, stores, vec![Arc::clone(&mute) as Arc<dyn Interceptor>]);
         scene.people.follow();
         scene.desk.start_node(&scene.tracker, &scene.stop);
         idle().await;
@@ -70,13 +75,13 @@ impl House {
 
     /// A queue drainer joins: nobody is connected to it.
     async fn drainer(&self, name: &str) -> Scene {
-        let scene = self.desk(name, Vec::new());
+        let scene = self.desk(name, self.stores.clone(), Vec::new());
         scene.desk.start_sweeps(&trace(), &scene.tracker, &scene.stop);
         idle().await;
         scene
     }
 
-    fn desk(&self, name: &str, interceptors: Vec<Arc<dyn Interceptor>>) -> Scene {
+    fn desk(&self, name: &str, stores: Stores, interceptors: Vec<Arc<dyn Interceptor>>) -> Scene {
         let mut workers = self.workers.lock().expect("no panic");
         *workers += 1;
         let worker = WorkerId::new(*workers).expect("few");
@@ -84,7 +89,7 @@ impl House {
         let node = named(name);
         Scene::on(Ground {
             real: self.stores.clone(),
-            stores: self.stores.clone(),
+            stores,
             ids: Arc::new(SnowflakeIds::new(Arc::clone(&self.clock), worker, 0)),
             clock: Arc::clone(&self.clock),
             coordination: self.coordination.clone(),

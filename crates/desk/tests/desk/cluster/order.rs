@@ -1,6 +1,8 @@
 //! What arrives late or in another order than it happened (A3, N2).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use kefu_core::{Actor, AdminId, SessionId};
 use kefu_events::{Event, How, RequeueReason};
@@ -172,4 +174,41 @@ async fn what_comes_twice_is_told_once() {
     let envelope = house.say(&b, event, Some(Arc::clone(&message))).await;
     house.repeat(&b, &envelope, Some(message)).await;
     assert_eq!(b.messages(10), [1], "N2: by event id");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_came_with_the_session_is_not_pushed_again_by_its_own_word() {
+    let house = House::build();
+    let (a, b) = (house.node("a").await, house.node("b").await);
+    let session = a.scene.consult("u1", 1).await.session_id.expect("open");
+    b.scene.consult("u1", 2).await;
+    // Stored by a node that is slow to say so, and assigned meanwhile.
+    a.mute.0.store(true, Ordering::SeqCst);
+    let message = a.scene.say(&visitor("u1"), 1, session, "k").await;
+    b.scene.agent("a1", 10, 5).await;
+    idle().await;
+    assert_eq!(b.messages(10), [1], "2.7: with the session");
+    let version = a.scene.session(session).await.version;
+    house.say(&b, stored(&message, &admin("a1"), version), Some(message)).await;
+    assert_eq!(b.messages(10), [1], "never a second copy");
+    assert_eq!(b.count(2, "own message"), 1, "M2: the sender's other device");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_another_node_does_not_overtake_a_transfer_of_this_one() {
+    let house = House::build();
+    let (a, b) = (house.node("a").await, house.node("b").await);
+    let session = talking(&a, &b).await;
+    b.scene.agent("a2", 20, 5).await;
+    idle().await;
+    b.clear();
+    b.scene.people.lag(Duration::from_millis(50));
+    // The message is being told by the ear, the transfer by the desk's own fan-out.
+    a.scene.say(&visitor("u1"), 1, session, "k").await;
+    pass(0.01).await;
+    b.scene.transfer(&agent("a1"), session, "a2").await;
+    pass(0.3).await;
+    let told = b.scene.kinds(10);
+    assert_eq!(told, ["message", "session_removed"], "A3: nothing after it was taken away");
+    assert_eq!(b.scene.kinds(20)[..2], ["session_new", "message"], "2.7");
 }

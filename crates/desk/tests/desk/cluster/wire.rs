@@ -1,7 +1,11 @@
 //! Without the wire between nodes, and after it came back (N4, N5, M5).
 
+use std::sync::Arc;
+
 use kefu_core::SessionId;
+use kefu_desk::Stores;
 use kefu_session::Status;
+use kefu_testkit::Flaky;
 use kefu_testkit::build::{admin, trace};
 
 use super::{House, Node, clear, talking};
@@ -181,4 +185,22 @@ async fn a_long_catch_up_keeps_no_node_from_listening() {
     }
     assert_eq!((said, late), (80, 0), "N1, N4: told at once throughout");
     assert!(b.count(10, "session_new") <= 2_000, "each at most once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_told_without_the_store_is_told_when_it_is_back() {
+    let house = House::build();
+    let flaky = Arc::new(Flaky::new(Arc::clone(&house.stores.sessions)));
+    let stores = Stores { sessions: flaky.clone(), ..house.stores.clone() };
+    let (a, b) = (house.node("a").await, house.node_over("b", stores).await);
+    let session = talking(&a, &b).await;
+    flaky.cut();
+    a.scene.desk.end(&visitor("u1"), session, NOWHERE, &trace()).await.expect("ended");
+    pass(20.0).await;
+    assert_eq!(b.count(10, "ended"), 0);
+    flaky.mend();
+    pass(CAUGHT_UP).await;
+    assert_eq!(b.count(10, "ended"), 1, "N5: heals by itself");
+    pass(60.0).await;
+    assert_eq!(b.count(10, "ended"), 1, "told once");
 }
