@@ -64,6 +64,15 @@ pub enum Relayed {
     },
 }
 
+/// Whom a word is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    /// These nodes.
+    Nodes(BTreeSet<NodeName>),
+    /// Every other node.
+    Others,
+}
+
 /// What a node hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
@@ -79,6 +88,8 @@ pub enum Heard {
 /// # Contract
 /// - At most once. What one node says to another arrives in the order in which it was said.
 /// - Nobody hears themselves.
+/// - `say` is `send` and `broadcast` of each word, in this order; after an error any of them may have
+///   been said.
 /// - After any possible loss the subscriber hears [`Heard::Gap`] before anything said later.
 /// - `subscribe` is called once a process; what was said before is not heard. The queue is bounded: a
 ///   subscriber that does not keep up misses messages, and hears a gap for them.
@@ -87,6 +98,19 @@ pub enum Heard {
 /// [`StoreFault::Unavailable`]: the message is lost; nobody waits for it to come back.
 #[async_trait]
 pub trait NodeBus: Send + Sync {
+    /// Says several things, in this order.
+    ///
+    /// As it is here, it waits for each; a wire with a round trip says them in one go.
+    async fn say(&self, words: &[(Audience, NodeMessage)]) -> Result<(), StoreFault> {
+        for (audience, word) in words {
+            match audience {
+                Audience::Nodes(nodes) => self.send(nodes, word).await?,
+                Audience::Others => self.broadcast(word).await?,
+            }
+        }
+        Ok(())
+    }
+
     /// Says something to some nodes.
     async fn send(&self, to: &BTreeSet<NodeName>, message: &NodeMessage) -> Result<(), StoreFault>;
 

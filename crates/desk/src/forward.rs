@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kefu_core::{AdminId, ConnId, NodeName, Person, StoreFault, UserId};
+use kefu_core::{ConnId, NodeName, Person, StoreFault};
 use kefu_events::{Envelope, Event, Handler, HandlerError};
 use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Connections, NodeBus, NodeMessage, Relayed};
+use crate::{Audience, Connections, NodeBus, NodeMessage, Relayed};
 
 /// Between two tries while the other nodes cannot be reached.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -89,51 +89,83 @@ impl Forward {
 
     /// Says one event to the nodes that it concerns.
     pub(crate) async fn say(&self, envelope: &Envelope) -> Result<(), StoreFault> {
-        let message = envelope.attachment::<Fresh>().map(|fresh| Arc::clone(&fresh.message));
-        let word = NodeMessage::Event { envelope: envelope.clone(), message };
-        match &envelope.event {
-            Event::MessageStored { user_id, admin_id, .. } => {
-                self.send(&people(user_id, admin_id.as_ref()), &word).await
+        self.say_together(&[envelope]).await
+    }
+
+    /// Says several events, in order, with one question where the people are and one answer to all.
+    async fn say_together(&self, envelopes: &[&Envelope]) -> Result<(), StoreFault> {
+        let people: Vec<_> = envelopes.iter().flat_map(|e| addressees(&e.event)).collect();
+        let of_each = match people.is_empty() {
+            true => Vec::new(),
+            false => self.presence.list_nodes(&people).await?,
+        };
+        let mut of_each = of_each.into_iter();
+        let mut words = Vec::with_capacity(envelopes.len());
+        for envelope in envelopes {
+            let theirs = of_each.by_ref().take(addressees(&envelope.event).len());
+            let mut nodes: BTreeSet<NodeName> = theirs.flatten().collect();
+            nodes.remove(&self.node);
+            if let Some(audience) = audience(&envelope.event, nodes) {
+                let fresh = envelope.attachment::<Fresh>();
+                let message = fresh.map(|fresh| Arc::clone(&fresh.message));
+                words.push((
+                    audience,
+                    NodeMessage::Event { envelope: (*envelope).clone(), message },
+                ));
             }
-            // Few, and each changes the line that every console sees.
-            Event::SessionOpened { .. }
-            | Event::SessionAssigned { .. }
-            | Event::SessionRequeued { .. }
-            | Event::SessionEnded { .. }
-            | Event::AgentChanged { .. } => self.nodes.broadcast(&word).await,
-            Event::SessionRated { .. } => Ok(()),
+        }
+        match words.is_empty() {
+            true => Ok(()),
+            false => self.nodes.say(&words).await,
         }
     }
 
-    /// To the other nodes on which any of `people` is connected.
-    async fn send(&self, people: &[Person], word: &NodeMessage) -> Result<(), StoreFault> {
-        let of_each = self.presence.list_nodes(people).await?;
-        let mut nodes: BTreeSet<NodeName> = of_each.into_iter().flatten().collect();
-        nodes.remove(&self.node);
-        if nodes.is_empty() {
-            return Ok(());
+    /// Without the bus a message counts as said, and is found by its session's position (M5, N5); a
+    /// change is read again by the others (N4) once they hear of it.
+    fn note_lost(&self, envelope: &Envelope) {
+        if !matches!(envelope.event, Event::MessageStored { .. }) {
+            self.unsaid.note(envelope);
         }
-        self.nodes.send(&nodes, word).await
     }
 
     /// Pushes of one moment, in order. Whoever is nowhere else costs no word.
     async fn relay(&self, pushes: &[(Person, Relayed)]) -> Result<(), StoreFault> {
         let people: Vec<_> = pushes.iter().map(|(to, _)| to.clone()).collect();
         let of_each = self.presence.list_nodes(&people).await?;
+        let mut words = Vec::new();
         for ((to, push), mut nodes) in pushes.iter().zip(of_each) {
             nodes.remove(&self.node);
             if !nodes.is_empty() {
                 let word = NodeMessage::Push { to: to.clone(), push: push.clone() };
-                self.nodes.send(&nodes, &word).await?;
+                words.push((Audience::Nodes(nodes), word));
             }
         }
-        Ok(())
+        match words.is_empty() {
+            true => Ok(()),
+            false => self.nodes.say(&words).await,
+        }
     }
 }
 
-fn people(user: &UserId, admin: Option<&AdminId>) -> Vec<Person> {
-    let agent = admin.cloned().map(Person::Agent);
-    [Person::User(user.clone())].into_iter().chain(agent).collect()
+/// Whose connections an event is for; nobody in particular for what everybody hears.
+fn addressees(event: &Event) -> Vec<Person> {
+    let Event::MessageStored { user_id, admin_id, .. } = event else { return Vec::new() };
+    let agent = admin_id.clone().map(Person::Agent);
+    [Person::User(user_id.clone())].into_iter().chain(agent).collect()
+}
+
+/// Who must hear an event whose addressees are on `nodes`.
+fn audience(event: &Event, nodes: BTreeSet<NodeName>) -> Option<Audience> {
+    match event {
+        Event::MessageStored { .. } => (!nodes.is_empty()).then_some(Audience::Nodes(nodes)),
+        // Few, and each changes the line that every console sees.
+        Event::SessionOpened { .. }
+        | Event::SessionAssigned { .. }
+        | Event::SessionRequeued { .. }
+        | Event::SessionEnded { .. }
+        | Event::AgentChanged { .. } => Some(Audience::Others),
+        Event::SessionRated { .. } => None,
+    }
 }
 
 fn lost(fault: &StoreFault) {
@@ -147,14 +179,21 @@ impl Handler for Forward {
         Self::NAME
     }
 
-    /// Never fails: without the bus a message counts as said, and is found by its session's position
-    /// (M5, N5); a change is read again by the others (N4) once they hear of it. Waiting here would hold up everybody behind.
+    /// Never fails: waiting here would hold up everybody behind.
+    async fn handle_together(&self, envelopes: &[Arc<Envelope>]) -> bool {
+        let envelopes: Vec<_> = envelopes.iter().map(Arc::as_ref).collect();
+        if let Err(fault) = self.say_together(&envelopes).await {
+            lost(&fault);
+            envelopes.iter().for_each(|envelope| self.note_lost(envelope));
+        }
+        true
+    }
+
+    /// Never fails, as above.
     async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError> {
         if let Err(fault) = self.say(envelope).await {
             lost(&fault);
-            if !matches!(envelope.event, Event::MessageStored { .. }) {
-                self.unsaid.note(envelope);
-            }
+            self.note_lost(envelope);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ mod sweep;
 mod talk;
 mod typing;
 
-pub use cluster::{Cluster, Heard, NodeBus, NodeMessage, Relayed, Task, TaskLeases};
+pub use cluster::{Audience, Cluster, Heard, NodeBus, NodeMessage, Relayed, Task, TaskLeases};
 pub use config::DeskConfig;
 pub use connect::{ConnectAnswer, ConnectRequest, Intent, OwnedSession, SessionView};
 pub use desk::{Desk, DeskParts};

@@ -79,6 +79,12 @@ pub trait Handler: Send + Sync {
     /// Names the handler in metrics and logs.
     fn name(&self) -> &'static str;
 
+    /// Deals with several events at once, in order, where that is cheaper and cannot fail; `false` when
+    /// it does not, and each is given to [`Self::handle`].
+    async fn handle_together(&self, _: &[Arc<Envelope>]) -> bool {
+        false
+    }
+
     /// Deals with one event.
     async fn handle(&self, envelope: &Envelope) -> Result<(), HandlerError>;
 }

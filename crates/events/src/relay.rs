@@ -14,6 +14,8 @@ use crate::{Backlog, Envelope, Handler, Interceptor, Outbox, Recent};
 
 /// Rows read from the outbox at a time.
 const PAGE: u32 = 256;
+/// Events given to a handler at once, if it takes them so.
+const TOGETHER: usize = 64;
 /// Confirmations wait this long for company: each flush costs a commit, and nobody waits for it.
 const CONFIRM_EVERY: Duration = Duration::from_millis(250);
 /// Confirmations in one statement, and room in front of the confirmer.
@@ -47,7 +49,12 @@ impl Relay {
                 biased;
                 () = self.stop.cancelled() => break,
                 () = self.behind.wait() => {}
-                Some(envelope) = queue.recv() => self.deal(&envelope, &mut handled).await,
+                Some(envelope) = queue.recv() => {
+                    let mut waiting = vec![envelope];
+                    let more = std::iter::from_fn(|| queue.try_recv().ok());
+                    waiting.extend(more.take(TOGETHER - 1));
+                    self.deal_together(&waiting, &mut handled).await;
+                }
             }
         }
         while let Ok(envelope) = queue.try_recv() {
@@ -99,6 +106,22 @@ impl Relay {
                 Ok(rows) => return Some(rows),
                 Err(fault) => self.pause(&fault.to_string(), &mut backoff).await?,
             }
+        }
+    }
+
+    /// Handles what has come by now, at once if the handler can.
+    async fn deal_together(&self, waiting: &[Arc<Envelope>], handled: &mut Recent) {
+        let fresh = waiting.iter().filter(|envelope| !handled.contains(envelope.id));
+        let fresh: Vec<_> = fresh.map(Arc::clone).collect();
+        if fresh.len() > 1 && self.handler.handle_together(&fresh).await {
+            for envelope in &fresh {
+                handled.insert(envelope.id);
+                self.confirmer.done(envelope.id, self.handler.name()).await;
+            }
+            return;
+        }
+        for envelope in &fresh {
+            self.deal(envelope, handled).await;
         }
     }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use fred::prelude::{Builder, Error, ErrorKind, PubsubInterface};
 use futures_util::future::try_join_all;
 use kefu_core::{NodeName, StoreFault};
-use kefu_desk::{Heard, NodeBus, NodeMessage};
+use kefu_desk::{Audience, Heard, NodeBus, NodeMessage};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -63,15 +63,22 @@ impl RedisNodeBus {
         &self.publisher
     }
 
-    /// Publishes to every channel in one go.
-    async fn publish(
-        &self,
-        channels: Vec<String>,
-        message: &NodeMessage,
-    ) -> Result<(), StoreFault> {
-        let frame = wire::encode(&self.node, message).map_err(StoreFault::internal)?;
+    fn frame(&self, message: &NodeMessage) -> Result<String, StoreFault> {
+        wire::encode(&self.node, message).map_err(StoreFault::internal)
+    }
+
+    fn channels_of(&self, to: &BTreeSet<NodeName>) -> impl Iterator<Item = String> {
+        let others = to.iter().filter(|node| **node != self.node);
+        others.map(|node| self.keys.node_channel(node))
+    }
+
+    /// Publishes frames to their channels, in this order, in one go.
+    async fn publish(&self, frames: Vec<(String, String)>) -> Result<(), StoreFault> {
+        if frames.is_empty() {
+            return Ok(());
+        }
         let owed = Owed::take(&self.owes_gap);
-        let written = self.write(channels, &frame, owed.was_owed).await;
+        let written = self.write(frames, owed.was_owed).await;
         match written {
             Ok(()) => {
                 owed.settle();
@@ -81,17 +88,12 @@ impl RedisNodeBus {
         }
     }
 
-    async fn write(
-        &self,
-        channels: Vec<String>,
-        frame: &str,
-        gap_first: bool,
-    ) -> Result<(), Error> {
+    async fn write(&self, frames: Vec<(String, String)>, gap_first: bool) -> Result<(), Error> {
         let client = self.publisher.client()?;
         let lost = wire::encode_lost(&self.node)
             .map_err(|error| Error::new(ErrorKind::Parse, error.to_string()))?;
-        let gap = gap_first.then(|| (self.keys.common_channel(), lost.as_str()));
-        let all = gap.into_iter().chain(channels.into_iter().map(|channel| (channel, frame)));
+        let gap = gap_first.then(|| (self.keys.common_channel(), lost));
+        let all = gap.into_iter().chain(frames);
         // Each is queued when it is first asked for its answer, which is in this order. A pipeline of
         // the library would do the same, but is also written long after its time limit.
         try_join_all(all.map(|(channel, text)| client.publish::<i64, _, _>(channel, text))).await?;
@@ -101,17 +103,28 @@ impl RedisNodeBus {
 
 #[async_trait]
 impl NodeBus for RedisNodeBus {
-    async fn send(&self, to: &BTreeSet<NodeName>, message: &NodeMessage) -> Result<(), StoreFault> {
-        let others = to.iter().filter(|node| **node != self.node);
-        let channels: Vec<_> = others.map(|node| self.keys.node_channel(node)).collect();
-        if channels.is_empty() {
-            return Ok(());
+    async fn say(&self, words: &[(Audience, NodeMessage)]) -> Result<(), StoreFault> {
+        let mut frames = Vec::with_capacity(words.len());
+        for (audience, word) in words {
+            let frame = self.frame(word)?;
+            match audience {
+                Audience::Nodes(to) => {
+                    frames.extend(self.channels_of(to).map(|channel| (channel, frame.clone())));
+                }
+                Audience::Others => frames.push((self.keys.common_channel(), frame)),
+            }
         }
-        self.publish(channels, message).await
+        self.publish(frames).await
+    }
+
+    async fn send(&self, to: &BTreeSet<NodeName>, message: &NodeMessage) -> Result<(), StoreFault> {
+        let frame = self.frame(message)?;
+        let frames = self.channels_of(to).map(|channel| (channel, frame.clone()));
+        self.publish(frames.collect()).await
     }
 
     async fn broadcast(&self, message: &NodeMessage) -> Result<(), StoreFault> {
-        self.publish(vec![self.keys.common_channel()], message).await
+        self.publish(vec![(self.keys.common_channel(), self.frame(message)?)]).await
     }
 
     async fn subscribe(&self) -> mpsc::Receiver<Heard> {
