@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -18,6 +20,8 @@ use crate::person::Person;
 const PER_AGENT: usize = 10;
 /// Between two rounds of an agent's acknowledgements.
 const ACK_EVERY: Duration = Duration::from_millis(50);
+/// How long an answer may take after the end, before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Microseconds that a histogram can hold: a minute.
 const LONGEST: u64 = 60_000_000;
 
@@ -60,6 +64,8 @@ pub struct Report {
     pub measured: Duration,
     /// Messages acknowledged by the server.
     pub stored: u64,
+    /// The same, with those of the warm-up and of the end: so many rows there must be.
+    pub acknowledged: u64,
     /// Messages that reached their agent.
     pub delivered: u64,
     /// From when a message should have been sent to its `server_ack`.
@@ -129,16 +135,19 @@ pub async fn run(load: &Load) -> Result<Report> {
     for agent in agents {
         reading.spawn(read(agent, watch.clone(), finished.clone()));
     }
+    let acknowledged = Arc::new(AtomicU64::new(0));
     let mut writing = JoinSet::new();
     let count = visitors.len();
     for (number, (visitor, session)) in visitors.into_iter().enumerate() {
         let writer = Writer::new(visitor, session, load, number, count, watch.clone())?;
+        let writer = Writer { acknowledged: Arc::clone(&acknowledged), ..writer };
         writing.spawn(writer.run());
     }
     let (stored, acks) = gather(writing).await?;
     finished.cancel();
     let (delivered, deliveries) = gather(reading).await?;
-    Ok(Report { measured: load.measured, stored, delivered, acks, deliveries })
+    let acknowledged = acknowledged.load(Ordering::Relaxed);
+    Ok(Report { measured: load.measured, stored, acknowledged, delivered, acks, deliveries })
 }
 
 async fn gather(mut tasks: JoinSet<Result<Times>>) -> Result<(u64, Times)> {
@@ -198,6 +207,8 @@ struct Writer {
     under_way: BTreeMap<u64, Instant>,
     next: u64,
     acks: Times,
+    /// Of all visitors together.
+    acknowledged: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -227,6 +238,7 @@ impl Writer {
             under_way,
             next: 0,
             acks,
+            acknowledged: Arc::default(),
         })
     }
 
@@ -244,7 +256,7 @@ impl Writer {
                     match self.pace {
                         Pace::PerSecond(_) if due < self.watch.until => self.send(due).await?,
                         Pace::PerSecond(_) | Pace::Window(_) => {
-                            ensure!(due < self.watch.until + Duration::from_secs(30), "no answer");
+                            ensure!(due < self.patience(), "no answer");
                         }
                     }
                 }
@@ -259,14 +271,18 @@ impl Writer {
             Pace::PerSecond(_) => {
                 let turns = u32::try_from(self.next).unwrap_or(u32::MAX);
                 let due = self.first + self.period * turns;
-                if due < self.watch.until { due } else { self.patience() }
+                match (due < self.watch.until, self.under_way.is_empty()) {
+                    (true, _) => due,
+                    (false, true) => self.watch.until,
+                    (false, false) => self.patience(),
+                }
             }
             Pace::Window(_) => self.patience(),
         }
     }
 
     fn patience(&self) -> Instant {
-        self.watch.until + Duration::from_secs(30)
+        self.watch.until + PATIENCE
     }
 
     async fn send(&mut self, intended: Instant) -> Result<()> {
@@ -291,6 +307,7 @@ impl Writer {
         }
         let number: u64 = frame["payload"]["clientMsgId"].as_str().context("a key")?.parse()?;
         let Some(intended) = self.under_way.remove(&number) else { return Ok(()) };
+        self.acknowledged.fetch_add(1, Ordering::Relaxed);
         let now = Instant::now();
         if self.watch.counts(now) {
             let took = now.duration_since(intended);
