@@ -114,7 +114,7 @@ async fn ready(address: SocketAddr) -> Result<()> {
         loop {
             match reqwest::get(&url).await {
                 Ok(answer) if answer.status().is_success() => return,
-                // A process that starts announces nothing to others.
+                // tidy: polled, since a process that starts announces nothing to others.
                 Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
