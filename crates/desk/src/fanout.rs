@@ -120,7 +120,8 @@ impl Fanout {
                 }
             }
             Event::SessionEnded { session_id, user_id, admin_id, version, .. } => {
-                self.owners().note(*session_id, *version, None);
+                // A message stored before the end is visible to both, however late its word comes (S2).
+                self.owners().note(*session_id, *version, admin_id.as_ref());
                 self.typing.session_ended(*session_id, *version);
                 self.ended(*session_id, user_id, admin_id.as_ref(), origin).await?;
             }
@@ -278,6 +279,11 @@ impl Fanout {
 
     async fn push_agent(&self, admin: &AdminId, push: &Push, except: Option<ConnId>) {
         self.connections.push(&Person::Agent(admin.clone()), push, except).await;
+    }
+
+    /// Whether `person` lost the session, as far as this node was told (A3).
+    pub(crate) fn bars(&self, session: SessionId, person: &Person) -> bool {
+        self.owners().bar(session, person)
     }
 
     fn has_moved_on(&self, session: SessionId, version: i64) -> bool {

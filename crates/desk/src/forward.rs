@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kefu_core::{ConnId, NodeName, Person, StoreFault};
+use kefu_core::{ConnId, NodeName, Person, SessionId, StoreFault};
 use kefu_events::{Envelope, Event, Handler, HandlerError};
 use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
@@ -281,6 +281,13 @@ impl Relayed {
 }
 
 impl Relayed {
+    /// The session that it is about.
+    pub(crate) const fn session(&self) -> SessionId {
+        match self {
+            Self::PeerAck { session_id, .. } | Self::Typing { session_id, .. } => *session_id,
+        }
+    }
+
     /// The push that it was, on the node of the person it is for.
     pub(crate) fn to_push(&self, to: &Person) -> Push {
         let side = match to {

@@ -61,6 +61,9 @@ impl Desk {
         let page =
             self.stores.messages.history(position.session_id, window, PageLimit::MAX).await?;
         for message in page.items {
+            if self.fanout.bars(position.session_id, &position.person) {
+                return Ok(());
+            }
             // A position does not say on which side its connection is: the sender's key is left out.
             let push = Push::Message { message: Arc::new(message), attempt: 1, own: false };
             self.connections.push_one(position.conn, &push).await;

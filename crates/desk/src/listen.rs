@@ -84,6 +84,8 @@ impl Desk {
 
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
         match word {
+            // Its node may not have heard yet who lost the session.
+            NodeMessage::Push { to, push } if self.fanout.bars(push.session(), &to) => {}
             NodeMessage::Push { to, push } => {
                 self.connections.push(&to, &push.to_push(&to), None).await;
             }

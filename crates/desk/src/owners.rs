@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use kefu_core::{AdminId, SessionId};
+use kefu_core::{AdminId, Person, SessionId};
 
 /// Changes of owners remembered: far more than can happen between two events that overtook each other.
 const REMEMBERED: usize = 16_384;
@@ -18,7 +18,7 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// From `version` on the session is `owner`'s; after its end, or while it waits, nobody's.
+    /// From `version` on the session is `owner`'s, after its end who had it then; while it waits, nobody's.
     pub(crate) fn note(&mut self, session: SessionId, version: i64, owner: Option<&AdminId>) {
         let known = self.newest.get(&session).map_or(0, |(known, _)| *known);
         if known >= version {
@@ -44,6 +44,13 @@ impl Owners {
         at_commit: Option<AdminId>,
     ) -> Option<AdminId> {
         self.since(session, version).map_or(at_commit, Option::<&AdminId>::cloned)
+    }
+
+    /// Whether `person` is an agent whose session it is not, by the newest change told here (A3). Should
+    /// they have it again by a change not told yet, they get what they lack with it.
+    pub(crate) fn bar(&self, session: SessionId, person: &Person) -> bool {
+        let Person::Agent(admin) = person else { return false };
+        self.since(session, 0).is_some_and(|owner| owner != Some(admin))
     }
 
     fn forget_oldest(&mut self) {
@@ -74,7 +81,23 @@ mod tests {
         owners.note(session, 2, old.as_ref());
         assert_eq!(owners.owner(session, 3, old.clone()), new);
         owners.note(session, 5, None);
-        assert_eq!(owners.owner(session, 3, old), None, "A3: the end lifts nothing");
+        assert_eq!(owners.owner(session, 3, old), None, "it waits");
+    }
+
+    #[test]
+    fn only_an_agent_known_to_have_lost_it_is_barred() {
+        let (old, new) = (AdminId::new("a").expect("valid"), AdminId::new("b").expect("valid"));
+        let user = Person::User(kefu_core::UserId::new("u").expect("valid"));
+        let mut owners = Owners::default();
+        let barred = |owners: &Owners| {
+            [&old, &new].map(|admin| owners.bar(session(1), &Person::Agent(admin.clone())))
+        };
+        assert_eq!(barred(&owners), [false, false], "nothing is known");
+        owners.note(session(1), 2, Some(&old));
+        owners.note(session(1), 4, Some(&new));
+        assert_eq!(barred(&owners), [true, false], "A3");
+        owners.note(session(1), 5, None);
+        assert_eq!((barred(&owners), owners.bar(session(1), &user)), ([true, true], false));
     }
 
     #[test]

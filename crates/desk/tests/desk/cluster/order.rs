@@ -1,15 +1,17 @@
 //! What arrives late or in another order than it happened (A3, N2).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kefu_core::{Actor, AdminId, SessionId};
+use kefu_desk::{NodeBus, NodeMessage, Relayed};
 use kefu_events::{Event, How, RequeueReason};
-use kefu_messaging::{Message, Push, RemovalReason};
+use kefu_messaging::{Message, MessageStatus, Push, RemovalReason};
 use kefu_testkit::build::{admin, trace, user};
 
-use super::{House, Node, clear, talking};
+use super::{House, Node, clear, named, talking};
 use crate::common::{NOWHERE, agent, idle, pass, visitor};
 
 /// The word of another node about a message that was stored while `owner` had the session.
@@ -83,8 +85,10 @@ async fn a_message_that_comes_after_the_end_reaches_no_former_owner() {
     c.scene.desk.end(&agent("a2"), session, NOWHERE, &trace()).await.expect("ended");
     idle().await;
     clear(&[&a, &b, &c]);
-    house.say(&b, stored(&message, &admin("a1"), version), Some(message)).await;
+    house.say(&b, stored(&message, &admin("a1"), version), Some(Arc::clone(&message))).await;
     assert_eq!(b.scene.kinds(10), [] as [&str; 0], "A3: the end does not lift the fence");
+    house.say(&c, stored(&message, &admin("a1"), version), Some(message)).await;
+    assert_eq!(c.messages(20), [1], "S2: visible to who had it at the end");
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,4 +215,27 @@ async fn a_message_of_another_node_does_not_overtake_a_transfer_of_this_one() {
     let told = b.scene.kinds(10);
     assert_eq!(told, ["message", "session_removed"], "A3: nothing after it was taken away");
     assert_eq!(b.scene.kinds(20)[..2], ["session_new", "message"], "2.7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn typing_and_acks_said_before_their_node_heard_of_the_transfer_reach_no_former_owner() {
+    let house = House::build();
+    let (a, b, c) = (house.node("a").await, house.node("b").await, house.node("c").await);
+    let (session, message, _) = transferred(&a, &b, &c).await;
+    clear(&[&a, &b, &c]);
+    let (msg_id, seq, status) = (message.msg_id, message.seq, MessageStatus::Read);
+    let pushes = [
+        Relayed::Typing { session_id: session, is_typing: true },
+        Relayed::PeerAck { session_id: session, msg_id, seq, status },
+    ];
+    for push in pushes {
+        for (node, id) in [(&b, "a1"), (&c, "a2")] {
+            let word = NodeMessage::Push { to: agent(id).person(), push: push.clone() };
+            let to = BTreeSet::from([node.scene.node.clone()]);
+            house.wire.node(named("elsewhere")).send(&to, &word).await.expect("whole");
+        }
+    }
+    idle().await;
+    assert_eq!(b.scene.kinds(10), [] as [&str; 0], "A3");
+    assert_eq!(c.scene.kinds(20), ["typing", "peer_ack"], "M2: the owner");
 }
