@@ -78,9 +78,10 @@ pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
     }
     let ending = async {
         stop.cancel();
-        desk.leave_tasks().await;
         tasks.close();
         tasks.wait().await;
+        // Only now: a sweep that is still under way would take its task again.
+        desk.leave_tasks().await;
         storage.close().await;
     };
     tokio::select! {
