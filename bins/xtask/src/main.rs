@@ -57,6 +57,50 @@ enum Demonstration {
         #[arg(long, default_value_t = 50)]
         pairs: u32,
     },
+    /// Give 100 visitors at once to 10 agents through three gateways, round after round.
+    Spread {
+        /// How often.
+        #[arg(long, default_value_t = 50)]
+        rounds: u32,
+    },
+    /// Let assignments, claims, transfers and ends race over three gateways and two drainers, then
+    /// compare loads, caps, sessions and Redis' copies.
+    Race {
+        /// How many requests are made.
+        #[arg(long, default_value_t = 100_000)]
+        requests: u32,
+    },
+    /// Kill gateways of a cluster at random moments under chatting pairs, and let one join and one
+    /// leave.
+    ClusterKill {
+        /// How often a gateway is killed.
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+        /// How many visitor and agent pairs chat meanwhile.
+        #[arg(long, default_value_t = 30)]
+        pairs: u32,
+    },
+    /// Empty Redis and kill it under chatting pairs; measures how soon its copies are exact again.
+    ClusterRedis {
+        /// How long it is away.
+        #[arg(long, default_value_t = 30)]
+        seconds: u32,
+        /// How many sessions are open.
+        #[arg(long, default_value_t = 10_000)]
+        sessions: u32,
+    },
+    /// Stop and crash PostgreSQL under chatting pairs.
+    ClusterPostgres {
+        /// How long it is away each time.
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+    },
+    /// Freeze a gateway under chatting pairs for longer than all of its leases.
+    ClusterFreeze {
+        /// How long it is frozen; above 75 another gateway has its worker id by then.
+        #[arg(long, default_value_t = 90)]
+        seconds: u32,
+    },
     /// Hold idle authenticated connections and measure the memory of each.
     Idle {
         /// How many connections are held.
@@ -127,7 +171,29 @@ fn show(demonstration: &Demonstration) -> Result<()> {
         Cargo::new(["test", "--release", "--workspace", "--test", name, "--", "--nocapture"])
             .with_many_open_files()
     };
+    // The harness takes the name of a part of the tests as a filter.
+    let cluster = |part: &str| cargo("cluster").args([part]);
     match demonstration {
+        Demonstration::Spread { rounds } => {
+            cluster("spread::").env("KEFU_SPREAD_ROUNDS", rounds.to_string()).run()?
+        }
+        Demonstration::Race { requests } => {
+            cluster("race::").env("KEFU_RACE_REQUESTS", requests.to_string()).run()?
+        }
+        Demonstration::ClusterKill { rounds, pairs } => cluster("node::")
+            .env("KEFU_CLUSTER_ROUNDS", rounds.to_string())
+            .env("KEFU_CLUSTER_PAIRS", pairs.to_string())
+            .run()?,
+        Demonstration::ClusterRedis { seconds, sessions } => cluster("redis::")
+            .env("KEFU_OUTAGE_SECONDS", seconds.to_string())
+            .env("KEFU_OPEN_SESSIONS", sessions.to_string())
+            .run()?,
+        Demonstration::ClusterPostgres { seconds } => {
+            cluster("database::").env("KEFU_OUTAGE_SECONDS", seconds.to_string()).run()?
+        }
+        Demonstration::ClusterFreeze { seconds } => {
+            cluster("freeze::").env("KEFU_FREEZE_SECONDS", seconds.to_string()).run()?
+        }
         Demonstration::Kill { rounds, pairs } => cargo("kill")
             .env("KEFU_KILL_ROUNDS", rounds.to_string())
             .env("KEFU_KILL_PAIRS", pairs.to_string())
@@ -184,6 +250,12 @@ mod tests {
         assert!(matches!(
             parse("idle"),
             Command::Show(Demonstration::Idle { connections: 10_000 })
+        ));
+        assert!(matches!(parse("race"), Command::Show(Demonstration::Race { requests: 100_000 })));
+        assert!(matches!(parse("spread"), Command::Show(Demonstration::Spread { rounds: 50 })));
+        assert!(matches!(
+            parse("cluster-freeze"),
+            Command::Show(Demonstration::ClusterFreeze { seconds: 90 })
         ));
         assert!(matches!(parse("heartbeat"), Command::Show(Demonstration::Heartbeat)));
     }

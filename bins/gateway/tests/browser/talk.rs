@@ -10,20 +10,31 @@ use tempfile::TempDir;
 use super::driver::Driver;
 use super::page::Page;
 use super::people::{CONSOLE, VISITOR, agent, visitor};
-use super::support::ServerBuilder;
+use super::support::{HouseBuilder, Server, ServerBuilder};
 
 const VISITOR_SIZE: (u32, u32) = (420, 720);
 const CONSOLE_SIZE: (u32, u32) = (1_200, 800);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_visitor_talks_to_two_agents_and_rates() -> Result<()> {
-    let folder = TempDir::new()?;
     let server = ServerBuilder::default().with_own_secret().start().await?;
+    talk_between(&server, &server).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_visitor_on_one_gateway_talks_to_two_agents_on_another_and_rates() -> Result<()> {
+    let house = HouseBuilder::of(2, 1).set("KEFU__DEMO__ENABLED", "true").start().await?;
+    talk_between(&house.gateways[0], &house.gateways[1]).await
+}
+
+/// The whole conversation, the visitor's page from one server and the consoles from the other.
+async fn talk_between(page_from: &Server, console_from: &Server) -> Result<()> {
+    let folder = TempDir::new()?;
     let driver = Driver::start().await?;
 
-    let ming = visitor(&driver, &server, "Ming", VISITOR_SIZE).await?;
+    let ming = visitor(&driver, page_from, "Ming", VISITOR_SIZE).await?;
     leave_a_message(&ming).await?;
-    let anna = agent(&driver, &server, "Anna", CONSOLE_SIZE).await?;
+    let anna = agent(&driver, console_from, "Anna", CONSOLE_SIZE).await?;
     be_assigned(&ming, &anna).await?;
     talk(&ming, &anna).await?;
     show_typing(&ming, &anna).await?;
@@ -36,7 +47,7 @@ async fn a_visitor_talks_to_two_agents_and_rates() -> Result<()> {
     anna.say("yes").await?;
     anna.last_is("yes", "read").await?;
 
-    let bert = agent(&driver, &server, "Bert", CONSOLE_SIZE).await?;
+    let bert = agent(&driver, console_from, "Bert", CONSOLE_SIZE).await?;
     transfer(&anna, "Bert", "knows refunds").await?;
     take_over(&ming, &anna, &bert).await?;
     reload(&bert, CONSOLE).await?;

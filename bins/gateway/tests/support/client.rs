@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::{PATIENCE, Server};
+use super::{PATIENCE, Server, until};
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +133,17 @@ impl Client {
         Ok(frame.with_context(|| format!("waiting for {event}"))?["payload"].clone())
     }
 
+    /// The payload of the next frame of this event, from a client that shows signs of life until then:
+    /// for servers with a short `presence.ttl_ms`.
+    pub(crate) async fn expect_awake(&mut self, event: &str) -> Result<Value> {
+        until(event, async || {
+            self.call("chat.ping", json!({})).await?;
+            Ok(self.inbox.iter().any(|frame| frame["event"] == event))
+        })
+        .await?;
+        self.expect(event).await
+    }
+
     /// That no frame of this event has come by the time the server answered a later `chat.ping`:
     /// frames of one connection keep their order (M6), so the pong closes the case.
     pub(crate) async fn expect_none(&mut self, event: &str) -> Result<()> {
@@ -148,7 +159,12 @@ impl Client {
         self.inbox.iter()
     }
 
-    /// The next frame of any kind.
+    /// Takes every frame that nobody waited for yet.
+    pub(crate) fn take_inbox(&mut self) -> Vec<Value> {
+        self.inbox.drain(..).collect()
+    }
+
+    /// The next frame of any kind. Nothing is lost when it is dropped while it waits.
     pub(crate) async fn next(&mut self) -> Result<Value> {
         self.wait(|_| true).await
     }

@@ -8,11 +8,22 @@
     reason = "a test that cannot even mint a token has nothing to go on with"
 )]
 
+mod chat;
 mod client;
+mod house;
+mod ledger;
 mod server;
 
+pub(crate) use chat::{Chatter, Phase, Progress};
 pub(crate) use client::Client;
+pub(crate) use house::{ClusterHouse, HouseBuilder, until};
+pub(crate) use ledger::{Ledger, Report, Row};
 pub(crate) use server::{Server, ServerBuilder};
 
 /// How long a test waits for something that must come. Never reached when the server is right.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// A number from the environment: long forms and repeated seeds are asked for there.
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

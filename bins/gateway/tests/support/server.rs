@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::PATIENCE;
 
 /// Signs the tokens of all tests.
-const SECRET: &str = "a secret of the end-to-end tests, long enough for anybody";
+pub(crate) const SECRET: &str = "a secret of the end-to-end tests, long enough for anybody";
 
 /// How a server is to be started.
 #[derive(Debug, Clone, Default)]
@@ -141,14 +141,22 @@ impl Server {
 
     /// SIGTERM; returns how long the process took to end, and whether it ended well.
     pub(crate) async fn terminate(mut self) -> Result<(Duration, bool)> {
-        let pid = self.pid().to_string();
         let begin = tokio::time::Instant::now();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status()?;
-        anyhow::ensure!(sent.success(), "the signal was sent");
+        signal(self.pid(), "-TERM")?;
         let end = spawn_blocking(move || -> std::io::Result<ExitStatus> { self.child.wait() });
         let status =
             timeout(Duration::from_secs(60), end).await.context("it does not end")???;
         Ok((begin.elapsed(), status.success()))
+    }
+
+    /// Stops every thread of it: connections stay, nothing is answered.
+    pub(crate) fn freeze(&self) -> Result<()> {
+        signal(self.pid(), "-STOP")
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) -> Result<()> {
+        signal(self.pid(), "-CONT")
     }
 
     /// The process id.
@@ -224,6 +232,13 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(pid: u32, signal: &str) -> Result<()> {
+    let sent = Command::new("kill").args([signal, &pid.to_string()]).status()?;
+    anyhow::ensure!(sent.success(), "kill {signal} {pid}");
+    Ok(())
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {
