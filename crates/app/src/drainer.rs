@@ -66,7 +66,7 @@ pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
     let answering = async {
         match listener {
             Some(listener) => {
-                accept::serve(listener, router(watched), accept::HEAD_WITHIN, stop.clone()).await
+                accept::serve(listener, router(watched), accept::HEAD_WITHIN, stop.clone()).await;
             }
             None => pending().await,
         }
