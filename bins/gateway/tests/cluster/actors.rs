@@ -40,7 +40,7 @@ impl Scene {
     /// Takes one request of those left.
     fn takes(&self) -> bool {
         let less = |left: u64| left.checked_sub(1);
-        self.left.try_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
     fn any_session(&self, random: &mut StdRng) -> String {

@@ -4,10 +4,11 @@
 //! `cargo xtask show cluster-freeze` sets `KEFU_FREEZE_SECONDS=90`: longer than the lease of a worker id
 //! (60 s, and 10 s in which nobody else may take it), so that another gateway has it by then.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::copies::{rows_hold, until_exact, until_served};
 use crate::load::Load;

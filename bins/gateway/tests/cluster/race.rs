@@ -3,7 +3,7 @@
 //! `cargo xtask show race` sets `KEFU_RACE_REQUESTS=100000`.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use rand::rngs::StdRng;

@@ -2,9 +2,10 @@
 //!
 //! `cargo xtask show cluster-redis` sets `KEFU_OUTAGE_SECONDS=30` and `KEFU_OPEN_SESSIONS=10000`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use tokio::time::Instant;
 
 use crate::copies::{rows_hold, until_exact};
 use crate::load::Load;
