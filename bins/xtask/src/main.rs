@@ -7,8 +7,10 @@
 )]
 
 mod cargo;
+mod dev;
 mod prerequisite;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,6 +33,9 @@ enum Command {
     /// Run one of the long demonstrations, in release mode.
     #[command(subcommand)]
     Show(Demonstration),
+    /// Run a whole cluster on this machine until Ctrl-C: throw-away PostgreSQL and Redis, two
+    /// gateways, a queue drainer, and a reverse proxy before the gateways.
+    Dev(DevArgs),
     /// Regenerate docs/protocol.schema.json from the wire types.
     Schema,
     /// Check the repository rules (arrows between crates, sources, documents).
@@ -43,6 +48,16 @@ struct TestArgs {
     /// binaries, such as `--nocapture`.
     #[arg(allow_hyphen_values = true, value_name = "ARG")]
     cargo: Vec<String>,
+}
+
+#[derive(Args)]
+struct DevArgs {
+    /// Where the reverse proxy listens on loopback. Not given: 8080, or a free one if that is taken.
+    #[arg(long)]
+    port: Option<u16>,
+    /// A folder with `gateway` and `queue-drainer` to run, instead of building them.
+    #[arg(long, value_name = "FOLDER")]
+    binaries: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -128,6 +143,7 @@ fn run() -> Result<()> {
     match Cli::parse_from(words).command {
         Command::Test(args) => test(&args.cargo, &harness),
         Command::Show(demonstration) => show(&demonstration),
+        Command::Dev(args) => dev::run(args.port, args.binaries),
         Command::Schema => {
             Cargo::new(["test", "--workspace", "--test", "schema"])
                 .env("KEFU_UPDATE_SCHEMA", "1")
@@ -156,7 +172,7 @@ fn split_harness(mut words: Vec<String>) -> (Vec<String>, Vec<String>) {
 
 /// The test command. Compiling is a step of its own, so that the time printed is the tests' alone.
 fn test(arguments: &[String], harness: &[String]) -> Result<()> {
-    prerequisite::install_missing()?;
+    prerequisite::install_missing(&prerequisite::TESTS)?;
     let cargo = |step: &[&str]| {
         Cargo::new(["test", "--workspace", "--no-fail-fast"]).args(step).args(arguments)
     };

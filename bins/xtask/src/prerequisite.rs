@@ -1,17 +1,41 @@
-//! The programs that the tests need beside Rust and a C compiler, and how they get here.
+//! The programs that commands need beside Rust and a C compiler, and how they get here.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// A program the tests start, and the Debian/Ubuntu package that brings it.
-struct Program {
+/// A program that a command starts, and the Debian/Ubuntu package that brings it.
+#[derive(Clone, Copy)]
+pub(crate) struct Program {
     name: &'static str,
     package: &'static str,
     purpose: &'static str,
 }
 
-const PROGRAMS: [Program; 3] = [
+const POSTGRES: Program = Program {
+    name: "initdb",
+    package: "postgresql",
+    purpose: "throw-away database servers of the cluster profile",
+};
+const PSQL: Program = Program {
+    name: "psql",
+    package: "postgresql-client",
+    purpose: "asks the database as another program would",
+};
+const REDIS: Program = Program {
+    name: "redis-server",
+    package: "redis-server",
+    purpose: "throw-away Redis servers of the cluster profile",
+};
+const HAPROXY: Program = Program {
+    name: "haproxy",
+    package: "haproxy",
+    purpose: "the reverse proxy before two gateways",
+};
+
+/// What the tests start.
+pub(crate) const TESTS: [Program; 8] = [
     Program { name: "chromium", package: "chromium", purpose: "the browser of the page tests" },
     Program {
         name: "chromedriver",
@@ -19,7 +43,38 @@ const PROGRAMS: [Program; 3] = [
         purpose: "drives the browser of the page tests",
     },
     Program { name: "node", package: "nodejs", purpose: "runs the tests of the client library" },
+    POSTGRES,
+    PSQL,
+    REDIS,
+    Program {
+        name: "pgbouncer",
+        package: "pgbouncer",
+        purpose: "the pooler that the database adapter is tested through",
+    },
+    HAPROXY,
 ];
+
+/// What `cargo xtask dev` starts.
+pub(crate) const DEV: [Program; 4] = [POSTGRES, PSQL, REDIS, HAPROXY];
+
+/// Where distributions put servers, which are not on everybody's path.
+const SERVER_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// Holds a folder per version of PostgreSQL.
+const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
+
+/// Installs the packages of `$@`. Meanwhile no service is started by a package: servers are wanted as
+/// programs, and one on a well-known port would be in somebody's way. A policy that is there already
+/// is somebody's choice and stays.
+const INSTALL: &str = r#"
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" || exit 1
+fi
+apt-get update && apt-get install --yes --no-install-recommends "$@"
+"#;
 
 /// How packages can be installed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,20 +89,18 @@ enum Installer {
     NotPermitted,
 }
 
-/// Installs the programs that are missing; does nothing, and asks no registry, if none is.
+/// Installs what is missing of `programs`; does nothing, and asks no registry, if nothing is.
 ///
 /// # Errors
 /// Something is missing and cannot be installed from here; the message says what to install.
-pub(crate) fn install_missing() -> Result<()> {
-    let missing = missing();
+pub(crate) fn install_missing(programs: &[Program]) -> Result<()> {
+    let missing = missing(programs);
     if missing.is_empty() {
         return Ok(());
     }
     println!("missing:\n{}", list(&missing));
-    for line in install_commands(&missing, installer())? {
-        run(&line)?;
-    }
-    let still = self::missing();
+    run(&install_command(&missing, installer())?, &packages(&missing))?;
+    let still = self::missing(programs);
     if !still.is_empty() {
         bail!(
             "the packages were installed, but these programs are still not on PATH; \
@@ -58,8 +111,18 @@ pub(crate) fn install_missing() -> Result<()> {
     Ok(())
 }
 
-fn missing() -> Vec<&'static Program> {
-    PROGRAMS.iter().filter(|program| !is_on_path(program.name)).collect()
+fn missing(programs: &[Program]) -> Vec<&Program> {
+    programs.iter().filter(|program| !is_installed(program.name)).collect()
+}
+
+fn is_installed(name: &str) -> bool {
+    let in_folder = |folder: &str| Path::new(folder).join(name).is_file();
+    is_on_path(name) || SERVER_FOLDERS.into_iter().any(in_folder) || is_of_postgres(name)
+}
+
+fn is_of_postgres(name: &str) -> bool {
+    let Ok(versions) = std::fs::read_dir(POSTGRES_VERSIONS) else { return false };
+    versions.flatten().any(|version| version.path().join("bin").join(name).is_file())
 }
 
 fn is_on_path(name: &str) -> bool {
@@ -84,9 +147,9 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// The command lines that install `missing`. The package index is refreshed first: a new machine
-/// has none, and an old one names versions that are gone.
-fn install_commands(missing: &[&Program], installer: Installer) -> Result<Vec<Vec<&'static str>>> {
+/// The command line that installs `missing`, without its packages. The package index is refreshed
+/// first: a new machine has none, and an old one names versions that are gone.
+fn install_command(missing: &[&Program], installer: Installer) -> Result<Vec<&'static str>> {
     let prefix: &[&str] = match installer {
         Installer::Apt => &[],
         Installer::SudoApt => &["sudo"],
@@ -99,14 +162,8 @@ fn install_commands(missing: &[&Program], installer: Installer) -> Result<Vec<Ve
             packages(missing).join(" ")
         ),
     };
-    let apt = |arguments: &[&'static str]| {
-        let words: [&[&'static str]; 3] =
-            [prefix, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], arguments];
-        words.concat()
-    };
-    let mut install = apt(&["install", "--yes", "--no-install-recommends"]);
-    install.extend(packages(missing));
-    Ok(vec![apt(&["update"]), install])
+    let shell: &[&str] = &["env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", INSTALL, "install"];
+    Ok([prefix, shell].concat())
 }
 
 fn packages(missing: &[&Program]) -> Vec<&'static str> {
@@ -121,12 +178,13 @@ fn list(programs: &[&Program]) -> String {
     programs.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn run(words: &[&str]) -> Result<()> {
-    let line = words.join(" ");
+fn run(words: &[&str], packages: &[&str]) -> Result<()> {
+    let line = format!("apt-get install {} (services are not started)", packages.join(" "));
     let (program, arguments) = words.split_first().context("an empty command line")?;
     println!("$ {line}");
     let status = Command::new(program)
         .args(arguments)
+        .args(packages)
         .status()
         .with_context(|| format!("cannot start `{line}`"))?;
     if !status.success() {
@@ -140,45 +198,63 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<&'static Program> {
-        PROGRAMS.iter().collect()
+        TESTS.iter().collect()
     }
 
     #[test]
     fn root_needs_no_sudo() {
         assert_eq!(choose_installer(true, true, false), Installer::Apt);
-        let lines = install_commands(&all(), Installer::Apt).unwrap();
-        assert_eq!(lines[0].join(" "), "env DEBIAN_FRONTEND=noninteractive apt-get update");
-        assert_eq!(
-            lines[1].join(" "),
-            "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-             chromium chromium-driver nodejs"
-        );
+        let line = install_command(&all(), Installer::Apt).unwrap();
+        assert!(line.starts_with(&["env", "DEBIAN_FRONTEND=noninteractive", "sh"]), "{line:?}");
+        assert!(packages(&all()).starts_with(&["chromium", "chromium-driver", "nodejs"]));
     }
 
     #[test]
     fn others_go_through_sudo() {
         assert_eq!(choose_installer(true, false, true), Installer::SudoApt);
-        let lines = install_commands(&all(), Installer::SudoApt).unwrap();
-        assert!(lines.iter().all(|line| line.starts_with(&["sudo", "env"])));
+        let line = install_command(&all(), Installer::SudoApt).unwrap();
+        assert!(line.starts_with(&["sudo", "env"]), "{line:?}");
     }
 
     #[test]
     fn without_rights_the_message_is_the_command_to_run() {
         assert_eq!(choose_installer(true, false, false), Installer::NotPermitted);
-        let error = install_commands(&all(), Installer::NotPermitted).unwrap_err();
+        let error = install_command(&all(), Installer::NotPermitted).unwrap_err();
         assert!(error.to_string().contains("apt-get install chromium chromium-driver nodejs"));
     }
 
     #[test]
     fn without_apt_the_message_names_every_program() {
         assert_eq!(choose_installer(false, true, true), Installer::Unknown);
-        let message = install_commands(&all(), Installer::Unknown).unwrap_err().to_string();
-        assert!(PROGRAMS.iter().all(|program| message.contains(program.name)), "{message}");
+        let message = install_command(&all(), Installer::Unknown).unwrap_err().to_string();
+        assert!(TESTS.iter().all(|program| message.contains(program.name)), "{message}");
     }
 
     #[test]
     fn a_program_is_looked_for_on_path() {
-        assert!(is_on_path("sh"));
-        assert!(!is_on_path("no-such-program-of-kefu"));
+        assert!(is_installed("sh"));
+        assert!(!is_installed("no-such-program-of-kefu"));
+    }
+
+    #[test]
+    fn no_service_is_started_while_packages_are_installed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (policy, seen) = (folder.path().join("policy-rc.d"), folder.path().join("seen"));
+        let script = INSTALL.replace("/usr/sbin/policy-rc.d", policy.to_str().unwrap());
+        let apt = folder.path().join("apt-get");
+        let pretend =
+            format!("#!/bin/sh\n{}; echo \"$?\" \"$@\" >>{}\n", policy.display(), seen.display());
+        std::fs::write(&apt, pretend).unwrap();
+        let line =
+            r#"chmod 755 "$1/apt-get"; PATH="$1:$PATH" exec sh -c "$2" install redis-server"#;
+        let arguments = ["-c", line, "sh", folder.path().to_str().unwrap(), &script];
+        let status = Command::new("sh").args(arguments).status().unwrap();
+        assert!(status.success());
+        let seen = std::fs::read_to_string(seen).unwrap();
+        assert_eq!(
+            seen, "101 update\n101 install --yes --no-install-recommends redis-server\n",
+            "101 forbids to start a service"
+        );
+        assert!(!policy.exists(), "the policy is taken back");
     }
 }

@@ -65,7 +65,7 @@ pub fn run(
     let config = Config::load(file, environment)?;
     match command {
         Command::Serve => serve(&config, out)?,
-        Command::Drain => drain(&config)?,
+        Command::Drain => drain(&config, out)?,
         Command::CheckConfig => print(out, config.to_redacted_toml()?.trim_end())?,
         Command::Migrate => migrate(&config, out)?,
         Command::Token(request) => print(out, &mint(&config, request)?)?,
@@ -83,7 +83,7 @@ fn serve(config: &Config, out: &mut (dyn Write + Send)) -> Result<()> {
     served
 }
 
-fn drain(config: &Config) -> Result<()> {
+fn drain(config: &Config, out: &mut (dyn Write + Send)) -> Result<()> {
     ensure!(
         config.profile == Profile::Cluster,
         "profile: the embedded gateway drains its own queue; a drainer is for \"cluster\""
@@ -91,7 +91,7 @@ fn drain(config: &Config) -> Result<()> {
     telemetry::start_logging(config.log.format)?;
     let metrics = telemetry::install_metrics()?;
     let runtime = runtime()?;
-    let drained = runtime.block_on(drainer::sweep(config, metrics));
+    let drained = runtime.block_on(drainer::sweep(config, metrics, out));
     runtime.shutdown_background();
     drained
 }

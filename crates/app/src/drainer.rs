@@ -1,6 +1,7 @@
 //! The queue drainer: what one process does for all, in a process that serves nobody directly.
 
 use std::future::pending;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accept;
+use crate::command::print;
 use crate::config::Config;
 use crate::embedded::make_data_dir;
 use crate::ground::{Ground, node_name};
@@ -32,12 +34,17 @@ use crate::telemetry::Metrics;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sweeps until the first signal, then ends in order; a second signal ends at once.
-pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
+pub(crate) async fn sweep(
+    config: &Config,
+    metrics: Metrics,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let listener = match config.drainer.listen {
         Some(address) => Some(listen(address).await?),
         None => None,
     };
+    let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     make_data_dir(&config.data_dir)?;
     let secret = SigningSecret::load(config)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
@@ -71,7 +78,8 @@ pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
             None => pending().await,
         }
     };
-    tracing::info!(listen = ?config.drainer.listen, "sweeping");
+    tracing::info!(?address, "sweeping");
+    announce(address, out);
     tokio::select! {
         () = signals.next() => {}
         _ = answering => bail!("the listener has stopped"),
@@ -89,6 +97,17 @@ pub(crate) async fn sweep(config: &Config, metrics: Metrics) -> Result<()> {
             ended.context("did not finish in time")
         }
         () = signals.next() => bail!("stopped at once by a second signal"),
+    }
+}
+
+/// Scripts wait for this line, so it comes last.
+fn announce(address: Option<SocketAddr>, out: &mut (dyn Write + Send)) {
+    let line = match address {
+        Some(address) => format!("sweeping; metrics: http://{address}/metrics"),
+        None => "sweeping".to_owned(),
+    };
+    if let Err(error) = print(out, &line) {
+        tracing::warn!(%error, "nobody reads stdout");
     }
 }
 

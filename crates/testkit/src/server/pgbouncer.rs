@@ -2,6 +2,7 @@
 //! nothing that belongs to a connection is kept.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ impl PgBouncer {
         let mut supervisor = as_server_user("sh")
             .args(["-c", SUPERVISOR, "pgbouncer-supervisor", &port.to_string(), host, server_port])
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            // Ctrl-C in a terminal is for whoever started it: the supervisor must live to clean up.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

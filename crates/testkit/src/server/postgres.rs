@@ -1,6 +1,7 @@
 //! A throw-away PostgreSQL on a free loopback port, gone with the process that started it.
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -248,6 +249,8 @@ impl Process {
         let folder = binaries();
         let mut supervisor = as_server_user("sh")
             .args(["-c", SUPERVISOR, "postgres-supervisor", &port.to_string(), folder])
+            // Ctrl-C in a terminal is for whoever started it: the supervisor must live to clean up.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

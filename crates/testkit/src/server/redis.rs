@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
@@ -188,6 +189,8 @@ impl Process {
         let mut supervisor = Command::new("sh")
             .args(["-c", SUPERVISOR, "redis-supervisor"])
             .args(mode.arguments(port))
+            // Ctrl-C in a terminal is for whoever started it: the supervisor must live to clean up.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
