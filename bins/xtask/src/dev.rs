@@ -80,7 +80,8 @@ async fn serve(port: u16, binaries: &Path) -> Result<()> {
             () = either(&mut interrupt, &mut terminate) => {}
         }
     }
-    println!("ending");
+    // Not on stdout: a script may have read what it wanted and closed its end.
+    eprintln!("ending");
     parts.end().await;
     begun.map(drop)
 }
