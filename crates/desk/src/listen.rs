@@ -14,6 +14,7 @@ use kefu_events::Envelope;
 use kefu_messaging::Fresh;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::heal::Suspects;
 use crate::sweep::{every, tick};
@@ -83,6 +84,7 @@ impl Desk {
     }
 
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
+        metrics::counter!("kefu_remote_heard_total").increment(1);
         match word {
             // Its node may not have heard yet who lost the session.
             NodeMessage::Push { to, push } if self.fanout.bars(push.session(), &to) => {}
@@ -107,7 +109,9 @@ impl Desk {
     /// Tells the people of this node; never says it to other nodes again (N3). Fails if it is to be read
     /// again later.
     async fn tell_here(&self, envelope: &Envelope) -> Result<(), DeskError> {
-        let Err(error) = self.fanout.tell(envelope).await else { return Ok(()) };
+        // With the trace of the frame on the other node.
+        let telling = self.fanout.tell(envelope).instrument(envelope.span());
+        let Err(error) = telling.await else { return Ok(()) };
         metrics::counter!("kefu_remote_events_dropped_total").increment(1);
         tracing::warn!(event_id = %envelope.id, %error, "another node's event is not told");
         // The same again would fail again. What is stored is not lost: healing and connecting read it

@@ -68,13 +68,15 @@ impl Desk {
     /// Whether this process does `task` now. A process that is the only one always does.
     async fn has(&self, task: Task, ttl: Duration) -> bool {
         let Some(cluster) = &self.cluster else { return true };
-        match cluster.tasks.hold(task, self.source.node(), ttl).await {
+        let held = match cluster.tasks.hold(task, self.source.node(), ttl).await {
             Ok(epoch) => epoch.is_some(),
             Err(fault) => {
                 tracing::warn!(task = task.as_str(), %fault, "task is held up");
                 false
             }
-        }
+        };
+        metrics::gauge!("kefu_task_held", "task" => task.as_str()).set(f64::from(u8::from(held)));
+        held
     }
 
     /// Gives this process's tasks to the next one at once, when it ends.

@@ -158,6 +158,12 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// Around whatever is done because of it, on every node: log lines find the frame that caused it.
+    #[must_use]
+    pub fn span(&self) -> tracing::Span {
+        tracing::info_span!("event", trace_id = %self.trace_id, event_id = %self.id, source = %self.source)
+    }
+
     /// Wraps `event`, with a fresh id.
     #[must_use]
     pub fn new(event: Event, context: &EventContext, ids: &dyn IdSource) -> Self {

@@ -8,6 +8,7 @@ use kefu_core::{Clock, EventId, Timestamp};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::bus::{Behind, passes};
 use crate::{Backlog, Envelope, Handler, Interceptor, Outbox, Recent};
@@ -131,7 +132,7 @@ impl Relay {
             return;
         }
         let mut backoff = BACKOFF.0;
-        while let Err(error) = self.handler.handle(envelope).await {
+        while let Err(error) = self.handler.handle(envelope).instrument(envelope.span()).await {
             if self.pause(&error.to_string(), &mut backoff).await.is_none() {
                 return;
             }
@@ -166,7 +167,7 @@ pub(crate) async fn best_effort(
             next = queue.recv() => next,
         };
         let Some(envelope) = envelope else { return };
-        if let Err(error) = handler.handle(&envelope).await {
+        if let Err(error) = handler.handle(&envelope).instrument(envelope.span()).await {
             metrics::counter!("kefu_bus_dropped_total", "handler" => handler.name()).increment(1);
             tracing::warn!(handler = handler.name(), %error, "event dropped");
         }

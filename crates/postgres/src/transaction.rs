@@ -4,6 +4,7 @@ use kefu_core::StoreFault;
 use sea_orm::sqlx;
 use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, Postgres};
 use sqlx::{AssertSqlSafe, Connection};
+use tracing::Instrument as _;
 
 use crate::error::Failure;
 use crate::open::Database;
@@ -60,8 +61,21 @@ impl Transaction {
 }
 
 impl Database {
-    /// Runs `work` as one transaction. `operation` names it in metrics.
+    /// Runs `work` as one transaction. `operation` names it in metrics and traces.
     pub(crate) async fn transact<W: Work>(
+        &self,
+        operation: &'static str,
+        work: &W,
+    ) -> Result<W::Output, StoreFault> {
+        let begun = tokio::time::Instant::now();
+        let span = tracing::info_span!("transaction", operation);
+        let done = self.repeat(operation, work).instrument(span).await;
+        metrics::histogram!("kefu_store_seconds", "operation" => operation)
+            .record(begun.elapsed().as_secs_f64());
+        done
+    }
+
+    async fn repeat<W: Work>(
         &self,
         operation: &'static str,
         work: &W,

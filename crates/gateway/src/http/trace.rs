@@ -6,6 +6,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use tracing::Instrument as _;
 
 use crate::Gateway;
 use crate::http::error::{self, HttpError};
@@ -18,7 +19,8 @@ pub(crate) async fn traced(
 ) -> Response {
     let trace = gateway.next_trace();
     let route = route_of(&request);
-    let mut response = next.run(request).await;
+    let span = tracing::info_span!("request", trace_id = %trace, route);
+    let mut response = next.run(request).instrument(span).await;
     if let Some(refusal) = response.extensions_mut().remove::<HttpError>() {
         let rendered = error::render(refusal, &trace);
         response = with_headers_of(&response, rendered);

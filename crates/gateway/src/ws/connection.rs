@@ -14,6 +14,7 @@ use kefu_core::limit::SERVER_PING;
 use kefu_core::{Caller, ConnId, ErrorCode, SessionId};
 use kefu_protocol::{CloseCode, ErrorFrame, Inbound, Ref, ServerFrame};
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::Instrument as _;
 
 use super::answer::{Answer, Call};
 use super::frames::Overlap as _;
@@ -326,7 +327,8 @@ impl Connection {
 
     /// Runs a use case in a task of its own, so that a dropped socket never cancels it half-way.
     pub(super) fn work(&mut self, work: impl Future<Output = Answer> + Send + 'static, call: Call) {
-        let task = self.gateway.tracker.spawn(work);
+        let span = tracing::info_span!("frame", trace_id = %call.trace);
+        let task = self.gateway.tracker.spawn(work.instrument(span));
         self.answers.push_back(Box::pin(async move {
             match task.await {
                 Ok(answer) => answer,
