@@ -104,7 +104,7 @@ async fn after_flushall_the_age_starts_anew_and_heartbeats_bring_leases_back() {
     let presence = node.coordination.ports().presence;
     presence.acquire(&user(), &lease(1), TTL, 10).await.unwrap();
     presence.age().await.unwrap();
-    node.pass(Duration::from_secs(3_600)).await;
+    node.pass(Duration::from_secs(3_600));
     assert!(presence.age().await.unwrap() >= Duration::from_secs(3_600));
     server.flush();
     assert_eq!(presence.count(&user()).await, Ok(0));

@@ -3,37 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fred::prelude::{Builder, Client, ClientLike, Config, LuaInterface};
+use fred::prelude::{Builder, Client, ClientLike, Config};
 use kefu_core::NodeName;
 use kefu_redis::{RedisCoordination, RedisOptions};
-use kefu_testkit::server::redis;
+use kefu_testkit::server::{self, redis};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-
-/// Time passes in Redis by its own clock only, so a test moves what is kept there instead: the ends
-/// of lives come nearer by what "passed". The scripts under test know nothing of it.
-///
-/// While time passes somebody asks for the age every second, so that key keeps its life.
-/// ARGV: the pattern of the test's keys, ms.
-const PASS: &str = r"
-local by = tonumber(ARGV[2])
-for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
-    if key:find(':conns:', 1, true) then
-        for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-            redis.call('ZINCRBY', key, -by, member)
-        end
-    end
-    local left = redis.call('PTTL', key)
-    if key:find(':presence:since', 1, true) then
-        local since = string.format('%.0f', redis.call('GET', key) - by)
-        redis.call('SET', key, since, 'KEEPTTL')
-    elseif left >= 0 then
-        redis.call('PEXPIRE', key, left - by)
-    end
-end
-return 1
-";
 
 /// The servers that all tests share.
 #[derive(Debug, Clone, Copy)]
@@ -95,12 +71,20 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn start(place: &Place, name: &str) -> Self {
+        Self::connect(place, RedisOptions::new(&place.url, NodeName::new(name).unwrap())).await
+    }
+
+    /// One so patient that a busy machine fails no test that is not about patience: above all, it has
+    /// subscribed when it says so.
+    pub(crate) async fn start_patient(place: &Place, name: &str) -> Self {
+        let command_timeout = Duration::from_secs(30);
+        let options = RedisOptions::new(&place.url, NodeName::new(name).unwrap());
+        Self::connect(place, RedisOptions { command_timeout, ..options }).await
+    }
+
+    async fn connect(place: &Place, options: RedisOptions) -> Self {
         let stop = CancellationToken::new();
-        let node = NodeName::new(name).unwrap();
-        let options = RedisOptions {
-            key_prefix: place.prefix.clone(),
-            ..RedisOptions::new(&place.url, node)
-        };
+        let options = RedisOptions { key_prefix: place.prefix.clone(), ..options };
         let tracker = TaskTracker::new();
         let connected = RedisCoordination::connect(options, &tracker, stop.clone());
         Self {
@@ -111,10 +95,8 @@ impl Node {
     }
 
     /// Lets `by` pass for everything under the prefix.
-    pub(crate) async fn pass(&self, by: Duration) {
-        let args = vec![self.place.key("*"), by.as_millis().to_string()];
-        let admin = self.place.admin().await;
-        let _: i64 = admin.eval(PASS, Vec::<String>::new(), args).await.unwrap();
+    pub(crate) fn pass(&self, by: Duration) {
+        server::pass(&self.place.url, &self.place.prefix, by);
     }
 }
 

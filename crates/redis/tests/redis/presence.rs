@@ -42,9 +42,9 @@ async fn an_agent_is_online_while_a_connection_is() {
     presence.acquire(&agent, &lease(1), TTL, 10).await.unwrap();
     assert_eq!(text(&admin, &online).await.as_deref(), Some("online"));
     assert!(life(&admin, &online).await <= TTL);
-    node.pass(Duration::from_secs(50)).await;
+    node.pass(Duration::from_secs(50));
     presence.renew(&agent, &lease(1), TTL).await.unwrap();
-    node.pass(Duration::from_secs(50)).await;
+    node.pass(Duration::from_secs(50));
     assert!(text(&admin, &online).await.is_some(), "renewed by heartbeats");
     presence.release(&agent, &lease(1)).await.unwrap();
     assert_eq!(text(&admin, &online).await, None);
@@ -58,7 +58,7 @@ async fn nothing_of_a_vanished_person_stays() {
     let agent = Person::Agent(AdminId::new("a1").unwrap());
     presence.acquire(&agent, &lease(1), TTL, 10).await.unwrap();
     presence.acquire(&agent, &lease(2), TTL * 2, 10).await.unwrap();
-    node.pass(TTL * 2 + Duration::from_secs(1)).await;
+    node.pass(TTL * 2 + Duration::from_secs(1));
     for key in ["conns:agent:a1", "conn:agent:a1", "online:agent:a1"] {
         let stays: bool = admin.exists(place.key(key)).await.unwrap();
         assert!(!stays, "{key}");
@@ -73,7 +73,7 @@ async fn a_silence_of_all_nodes_makes_the_age_start_anew() {
     let presence = node.coordination.ports().presence;
     let user = Person::User(UserId::new("u1").unwrap());
     presence.acquire(&user, &lease(1), TTL, 10).await.unwrap();
-    node.pass(Duration::from_secs(300)).await;
+    node.pass(Duration::from_secs(300));
     assert!(presence.age().await.unwrap() >= Duration::from_secs(300));
     let since = place.key("presence:since");
     assert!(life(&admin, &since).await <= Duration::from_secs(20));

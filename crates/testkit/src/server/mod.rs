@@ -6,6 +6,9 @@ use std::net::{Ipv4Addr, TcpListener};
 pub mod pgbouncer;
 pub mod postgres;
 pub mod redis;
+mod redis_time;
+
+pub use redis_time::pass;
 
 /// Below the range from which the system gives out ports of its own.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
