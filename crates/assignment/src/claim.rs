@@ -1,6 +1,6 @@
 //! Claim: an agent with room takes a waiting session (Z6).
 
-use kefu_core::{Actor, AgentInfo, AssignmentId, IdSource, SessionId};
+use kefu_core::{Actor, AgentInfo, IdSource, SessionId};
 use kefu_events::{Envelope, Event, EventContext, How};
 use kefu_session::{Refusal, Status};
 
@@ -33,7 +33,7 @@ pub fn decide_claim(
     };
     let actor = Actor::Agent(claimant.admin_id.clone());
     let record = DecisionRecord {
-        id: AssignmentId::next_after(ids, agent.last_assigned.map_or(0, AssignmentId::get)),
+        id: snapshot.next_record(session, Some(agent), ids),
         session_id: session,
         admin_id: Some(claimant.admin_id.clone()),
         from: None,

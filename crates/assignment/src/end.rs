@@ -1,6 +1,6 @@
 //! End: terminal, idempotent, the load given back once (S2, S4).
 
-use kefu_core::{AdminId, AssignmentId, Caller, IdSource, SessionId};
+use kefu_core::{AdminId, Caller, IdSource, SessionId};
 use kefu_events::{Envelope, Event, EventContext};
 use kefu_session::{Access, Refusal, Session, access};
 
@@ -43,7 +43,7 @@ fn apply(
 ) -> Verdict {
     let owner = ended.admin_id.as_ref().and_then(|admin| snapshot.agents.get(admin));
     let record = DecisionRecord {
-        id: AssignmentId::next_after(ids, 0),
+        id: snapshot.next_record(ended.id, None, ids),
         session_id: ended.id,
         admin_id: ended.admin_id.clone(),
         from: ended.admin_id.clone(),

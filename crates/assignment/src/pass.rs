@@ -63,7 +63,9 @@ pub fn scope_of(pairs: &[Pair]) -> Scope {
     Scope::new(pairs.iter().map(|pair| pair.agent.clone()), pairs.iter().map(|pair| pair.session))
 }
 
-/// Re-checks every pair under lock and assigns those that still hold; the others change nothing.
+/// Re-checks the pairs under lock and assigns those in front that still hold. From the first that does
+/// not, nothing is as it was planned: who follows would overtake it (Q1), to an agent who was chosen
+/// because of what it would have got (Z1). The next round of the pass plans them anew.
 #[must_use]
 pub fn decide_pass(
     snapshot: &Snapshot,
@@ -73,8 +75,8 @@ pub fn decide_pass(
 ) -> Verdict {
     let mut change = Change::default();
     for pair in pairs {
-        let Some(session) = snapshot.sessions.get(&pair.session) else { continue };
-        let Some(agent) = current(snapshot, &change, &pair.agent) else { continue };
+        let Some(session) = snapshot.sessions.get(&pair.session) else { break };
+        let Some(agent) = current(snapshot, &change, &pair.agent) else { break };
         let holds = session.status == Status::Waiting
             && agent.is_eligible()
             && agent.live_gen == pair.live_gen
@@ -82,9 +84,10 @@ pub fn decide_pass(
             // may be the least loaded now (Z1).
             && agent.active_sessions <= pair.planned_load();
         if !holds {
-            continue;
+            break;
         }
-        give(&mut change, session, &agent, pair, context, ids);
+        let id = snapshot.next_record(session.id, Some(&agent), ids);
+        give(&mut change, session, &agent, pair, (id, context, ids));
     }
     Verdict::Apply(change)
 }
@@ -100,12 +103,11 @@ fn give(
     session: &Session,
     agent: &Agent,
     pair: &Pair,
-    context: &EventContext,
-    ids: &dyn IdSource,
+    (id, context, ids): (AssignmentId, &EventContext, &dyn IdSource),
 ) {
     let Ok(assigned) = session.assigned(&pair.agent, context.now) else { return };
     let record = DecisionRecord {
-        id: AssignmentId::next_after(ids, agent.last_assigned.map_or(0, AssignmentId::get)),
+        id,
         session_id: session.id,
         admin_id: Some(pair.agent.clone()),
         from: None,

@@ -28,7 +28,8 @@ pub(crate) fn requeue_all(
     for session in owned {
         let requeued = session.requeued().ok()?;
         left = left.relieved();
-        change.records.push(record(&requeued, admin, reason, actor, context, ids));
+        let id = snapshot.next_record(session.id, None, ids);
+        change.records.push(record(id, &requeued, admin, reason, actor, context));
         change.events.push(event(&requeued, admin, reason, context, ids));
         change.sessions.push(requeued);
     }
@@ -37,15 +38,15 @@ pub(crate) fn requeue_all(
 }
 
 fn record(
+    id: AssignmentId,
     session: &Session,
     from: &AdminId,
     reason: RequeueReason,
     actor: &Actor,
     context: &EventContext,
-    ids: &dyn IdSource,
 ) -> DecisionRecord {
     DecisionRecord {
-        id: AssignmentId::next_after(ids, 0),
+        id,
         session_id: session.id,
         admin_id: None,
         from: Some(from.clone()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use kefu_core::{AdminId, IdSource, SessionId, StoreFault};
+use kefu_core::{AdminId, AssignmentId, IdSource, SessionId, StoreFault};
 use kefu_events::Envelope;
 use kefu_presence::Agent;
 use kefu_session::{Refusal, Session};
@@ -41,6 +41,21 @@ pub struct Snapshot {
     pub sessions: BTreeMap<SessionId, Session>,
     /// The newest decision record of each session of the scope that has one (S4).
     pub latest: BTreeMap<SessionId, DecisionRecord>,
+}
+
+impl Snapshot {
+    /// The id of a record about `session`, which gives it to `to` if anybody gets it: above what is
+    /// recorded of both, though another node's clock or worker id made that (T3).
+    pub(crate) fn next_record(
+        &self,
+        session: SessionId,
+        to: Option<&Agent>,
+        ids: &dyn IdSource,
+    ) -> AssignmentId {
+        let latest = self.latest.get(&session).map(|record| record.id);
+        let assigned = to.and_then(|agent| agent.last_assigned);
+        AssignmentId::next_after(ids, latest.max(assigned).map_or(0, AssignmentId::get))
+    }
 }
 
 /// What a transaction writes, all of it or nothing.

@@ -1,6 +1,6 @@
 //! Transfer: from its agent to a colleague with room, in one transaction (Z5, S4).
 
-use kefu_core::{AdminId, AssignmentId, Caller, IdSource, SessionId};
+use kefu_core::{AdminId, Caller, IdSource, SessionId};
 use kefu_events::{Envelope, Event, EventContext, How};
 use kefu_presence::Agent;
 use kefu_session::{Access, Refusal, Session, Status, access};
@@ -36,7 +36,7 @@ pub(crate) fn decide_transfer(
         return Verdict::Apply(Change::default());
     }
     match check(snapshot, session, caller, &request.target) {
-        Ok((source, target)) => apply(session, source, target, caller, request, context, ids),
+        Ok(parties) => apply(snapshot, session, parties, caller, request, context, ids),
         Err(refusal) => Verdict::Refuse(refusal),
     }
 }
@@ -73,9 +73,9 @@ fn check<'a>(
 }
 
 fn apply(
+    snapshot: &Snapshot,
     session: &Session,
-    source: &Agent,
-    target: &Agent,
+    (source, target): (&Agent, &Agent),
     caller: &Caller,
     request: &TransferRequest,
     context: &EventContext,
@@ -86,7 +86,7 @@ fn apply(
         Err(refusal) => return Verdict::Refuse(refusal),
     };
     let record = DecisionRecord {
-        id: AssignmentId::next_after(ids, target.last_assigned.map_or(0, AssignmentId::get)),
+        id: snapshot.next_record(session.id, Some(target), ids),
         session_id: session.id,
         admin_id: Some(request.target.clone()),
         from: session.admin_id.clone(),

@@ -7,7 +7,7 @@ use kefu_assignment::{Origin, Outcome};
 use kefu_core::limit::AGENT_GRACE;
 use kefu_core::{Actor, Clock, ErrorCode, Timestamp};
 use kefu_events::{Event, RequeueReason};
-use kefu_presence::Availability;
+use kefu_presence::{Agent, Availability};
 use kefu_session::{Session, Status};
 use kefu_testkit::World;
 use kefu_testkit::build::{
@@ -34,6 +34,11 @@ async fn the_cap_is_one_to_ten() {
     }
 }
 
+/// Every write makes the row's copies older (A1), also one that changes nothing else.
+fn unversioned(agent: Agent) -> Agent {
+    Agent { version: 0, ..agent }
+}
+
 #[tokio::test]
 async fn connecting_and_reloading_change_neither_choice_nor_sessions() {
     let world = world();
@@ -42,7 +47,8 @@ async fn connecting_and_reloading_change_neither_choice_nor_sessions() {
     let first = world.agent_row(&a).await;
 
     world.connect(&agent_info("a")).await;
-    assert_eq!(world.agent_row(&a).await, first, "a second socket is no transition");
+    let second = unversioned(world.agent_row(&a).await);
+    assert_eq!(second, unversioned(first.clone()), "a second socket is no transition");
 
     world.vanish(&a).await;
     let gone = world.agent_row(&a).await;
@@ -50,7 +56,8 @@ async fn connecting_and_reloading_change_neither_choice_nor_sessions() {
     assert_eq!(gone.availability, Availability::Online, "Z7: two facts");
     world.clock.advance(Duration::from_secs(5));
     world.vanish(&a).await;
-    assert_eq!(world.agent_row(&a).await, gone, "gone since the first moment");
+    let later = unversioned(world.agent_row(&a).await);
+    assert_eq!(later, unversioned(gone), "gone since the first moment");
 
     let back = world.connect(&agent_info("a")).await;
     assert_eq!((back.live, back.live_gen, back.gone_since), (true, first.live_gen + 1, None));

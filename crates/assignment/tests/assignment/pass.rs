@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use kefu_assignment::{
-    Change, Outcome, Pair, Rule, Snapshot, Verdict, choose, decide_pass, plan_pass, scope_of,
+    Change, DecisionRecord, Outcome, Pair, Rule, Snapshot, Verdict, choose, decide_pass, plan_pass,
+    scope_of,
 };
 use kefu_core::{Actor, AdminId, AssignmentId, Clock, ManualClock, ManualIds, SessionId};
 use kefu_events::{Event, EventContext, How};
@@ -182,27 +183,52 @@ fn the_cap_is_re_checked_against_what_the_same_pass_gave() {
 }
 
 #[test]
-fn a_broken_pair_does_not_hold_up_the_others() {
+fn nobody_behind_a_broken_pair_overtakes_it() {
     let sessions = heads(4);
     let agents = [agent_row("a", 2), agent_row("b", 2)];
     let pairs = plan_pass(&sessions, &agents);
-    let now = [agent_row("a", 2).offline(), agent_row("b", 2)];
+    assert_eq!(chosen(&pairs), ["a", "b", "a", "b"]);
+    let now = [agent_row("a", 2), agent_row("b", 2).offline()];
     let change = decide(&snapshot(&sessions, &now), &pairs);
     let given: Vec<SessionId> = change.sessions.iter().map(|s| s.id).collect();
-    assert_eq!(given, [sessions[1].id, sessions[3].id]);
+    assert_eq!(given, [sessions[0].id], "Q1: the second stays in front of the third");
     assert!(change.sessions.iter().all(|s| s.status == Status::Active));
+}
+
+/// Another node's pass committed between this one's reading of the line and of the agents.
+#[test]
+fn a_plan_whose_heads_were_served_meanwhile_gives_nothing_to_whom_it_took_for_busier() {
+    let sessions = heads(3);
+    let agents = [with_load("a", 1, None), with_load("b", 1, None)];
+    let pairs = plan_pass(&sessions, &agents);
+    assert_eq!(chosen(&pairs), ["a", "b", "a"]);
+    let given = |n: usize| sessions[n].assigned(&admin("c"), context().now).expect("waits");
+    let now = [given(0), given(1), sessions[2].clone()];
+    let change = decide(&snapshot(&now, &agents), &pairs);
+    assert_eq!(change, Change::default(), "Z1: a has one, not the two it was planned with");
+}
+
+#[test]
+fn a_record_is_above_what_another_node_recorded_of_the_session() {
+    let (sessions, agents) = (heads(1), [agent_row("a", 1)]);
+    let pairs = plan_pass(&sessions, &agents);
+    let mut snapshot = snapshot(&sessions, &agents);
+    let earlier = decide(&snapshot, &pairs).records[0].clone();
+    let ahead = AssignmentId::new(1 << 60).expect("positive");
+    snapshot.latest.insert(sessions[0].id, DecisionRecord { id: ahead, ..earlier });
+    assert!(decide(&snapshot, &pairs).records[0].id > ahead, "T3");
 }
 
 #[test]
 fn an_agent_who_became_busier_than_planned_is_left_to_the_next_plan() {
-    let (heads, planned) = (heads(2), [with_load("a", 1, None), with_load("b", 2, None)]);
+    let (heads, planned) = (heads(2), [with_load("a", 1, None), with_load("b", 3, None)]);
     let pairs = plan_pass(&heads, &planned);
     assert_eq!(chosen(&pairs), ["a", "a"]);
-    let claimed = [with_load("a", 3, None), with_load("b", 2, None)];
+    let claimed = [with_load("a", 4, None), with_load("b", 3, None)];
     assert!(
         decide(&snapshot(&heads, &claimed), &pairs).sessions.is_empty(),
         "Z1: now b is less loaded"
     );
-    let relieved = [with_load("a", 0, None), with_load("b", 2, None)];
+    let relieved = [with_load("a", 0, None), with_load("b", 3, None)];
     assert_eq!(decide(&snapshot(&heads, &relieved), &pairs).sessions.len(), 2, "still the least");
 }
