@@ -1,6 +1,10 @@
 //! The backends that every property runs on. A further one is a [`Backend`] here and one line in
 //! [`on_every_backend!`](crate::on_every_backend).
 
+pub(crate) mod leases;
+pub(crate) mod postgres;
+mod sql;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +15,12 @@ use kefu_desk::Stores;
 use kefu_memory::MemoryWorld;
 use kefu_sqlite::{SqliteOptions, SqliteStore};
 use kefu_testkit::Harness;
-use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement, Value};
 use tempfile::TempDir;
 
 use crate::broken::loosened;
+pub use leases::{LeaseBackend, MemoryLeases, RedisLeases};
+pub use postgres::Postgres;
+pub use sql::Sql;
 
 /// Stamps every named `async fn property<B: Backend>() -> Result<(), Violation>` as one test per
 /// backend, on two worker threads.
@@ -23,6 +29,26 @@ macro_rules! on_every_backend {
     ($($property:ident),+ $(,)?) => {
         $crate::on_backend!(memory, Memory, $($property),+);
         $crate::on_backend!(sqlite, Sqlite, $($property),+);
+        $crate::on_backend!(postgres, Postgres, $($property),+);
+    };
+}
+
+/// As [`on_every_backend!`](crate::on_every_backend), for what is broken in a schema: where there is
+/// one.
+#[macro_export]
+macro_rules! in_every_schema {
+    ($($property:ident),+ $(,)?) => {
+        $crate::on_backend!(in_sqlite, Sqlite, $($property),+);
+        $crate::on_backend!(in_postgres, Postgres, $($property),+);
+    };
+}
+
+/// As [`on_every_backend!`](crate::on_every_backend), for leases, which are never in SQL (A1).
+#[macro_export]
+macro_rules! on_every_lease_backend {
+    ($($property:ident),+ $(,)?) => {
+        $crate::on_backend!(memory, MemoryLeases, $($property),+);
+        $crate::on_backend!(redis, RedisLeases, $($property),+);
     };
 }
 
@@ -58,42 +84,6 @@ pub trait Backend: Harness {
 /// The unique indexes behind 2.1, 2.2 and 2.4.
 const CONSTRAINTS: [&str; 3] =
     ["cg_chat_message_seq", "cg_chat_message_key", "cg_chat_session_open"];
-
-/// A connection with none of kefu's settings, while kefu has the database open.
-#[derive(Debug)]
-pub struct Sql(DatabaseConnection);
-
-impl Sql {
-    /// The number that `sql` selects, with `value` for its `?`.
-    ///
-    /// # Panics
-    /// When the database refuses it.
-    pub async fn count(&self, sql: &str, value: impl Into<Value> + Send) -> i64 {
-        let row = self.0.query_one_raw(statement(sql, value)).await.expect("readable");
-        row.expect("a row").try_get_by_index(0).expect("a number")
-    }
-
-    /// The texts that `sql` selects, in its order.
-    ///
-    /// # Panics
-    /// When the database refuses it.
-    pub async fn texts(&self, sql: &str, value: impl Into<Value> + Send) -> Vec<String> {
-        let rows = self.0.query_all_raw(statement(sql, value)).await.expect("readable");
-        rows.iter().map(|row| row.try_get_by_index(0).expect("a text")).collect()
-    }
-
-    /// Changes rows or schema behind kefu's back.
-    ///
-    /// # Panics
-    /// When the database refuses it.
-    pub async fn execute(&self, sql: &str) {
-        self.0.execute_unprepared(sql).await.expect("accepted");
-    }
-}
-
-fn statement(sql: &str, value: impl Into<Value>) -> Statement {
-    Statement::from_sql_and_values(DbBackend::Sqlite, sql, [value.into()])
-}
 
 /// Everything in this process.
 #[derive(Debug)]
@@ -174,7 +164,7 @@ impl Backend for Sqlite {
 
     async fn sql(&self) -> Option<Sql> {
         let url = format!("sqlite:{}", Self::path(&self.folder).display());
-        Some(Sql(Database::connect(url).await.expect("the file opens")))
+        Some(Sql::open(url).await)
     }
 
     async fn unconstrained(&self) -> Stores {

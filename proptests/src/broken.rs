@@ -19,7 +19,7 @@ mod shown;
 
 pub use assignments::{Assigning, AssignmentMistake};
 pub use image_size::{Receiver, SizeFlaw, image_size};
-pub use lease::{LeaseFlaw, lease};
+pub use lease::{LeaseFlaw, lease, lease_by_wall_clock};
 pub use line::{LineFlaw, line};
 pub use load::{LoadFlaw, load};
 pub use loose::loosened;

@@ -11,6 +11,7 @@ pub mod broken;
 pub mod fuzz;
 mod generated;
 pub mod model;
+pub mod nodes;
 mod passing;
 mod seed;
 mod violation;

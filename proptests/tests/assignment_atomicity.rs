@@ -67,6 +67,29 @@ async fn any_interruption_leaves_all_or_nothing<B: Backend>() -> Result<(), Viol
     Ok(())
 }
 
+/// The choice is one node's, what happens meanwhile another's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_interruption_by_another_node_leaves_all_or_nothing() -> Result<(), Violation> {
+    for meanwhile in INTERRUPTIONS {
+        let (nodes, scene) = Assigning::on_two_nodes(AssignmentMistake::Nothing).await;
+        let session = check_interrupted(&scene, meanwhile).await?;
+        if meanwhile == Meanwhile::Offline {
+            let waiting = nodes.sql.count(WAITING, session.get()).await;
+            ensure(waiting == 1, || "the session does not wait without an agent".to_owned())?;
+        }
+    }
+    for (mistake, meanwhile, because) in [
+        (AssignmentMistake::DecidesOutsideLock, Meanwhile::Offline, "is active with"),
+        (AssignmentMistake::TrustsAvailability, Meanwhile::Vanished, "is active with"),
+        (AssignmentMistake::TrustsWaiting, Meanwhile::Claimed, "instead of b"),
+        (AssignmentMistake::LosesRecord, Meanwhile::Nothing, "last record names another owner"),
+    ] {
+        let (_nodes, scene) = Assigning::on_two_nodes(mistake).await;
+        caught(check_interrupted(&scene, meanwhile).await.map(|_| ()), because)?;
+    }
+    Ok(())
+}
+
 async fn every_mistake_is_caught<B: Backend>() -> Result<(), Violation> {
     for (mistake, meanwhile, because) in [
         (AssignmentMistake::DecidesOutsideLock, Meanwhile::Offline, "is active with"),

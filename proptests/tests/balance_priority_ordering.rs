@@ -11,7 +11,7 @@ use kefu_core::{AdminId, Balance, UserInfo};
 use kefu_desk::Stores;
 use kefu_proptests::backend::{Backend, Sql};
 use kefu_proptests::broken::{LineFlaw, SchemaMistake, caught_in_schema, caught_on, line};
-use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
+use kefu_proptests::{Violation, ensure, generated, in_every_schema, on_every_backend, sound};
 use kefu_session::{Session, Status, decide_open};
 use kefu_testkit::build::user;
 use kefu_testkit::check::Ledger;
@@ -27,6 +27,8 @@ on_every_backend!(
     the_smallest_first_is_caught,
     waiting_that_counts_for_nothing_is_caught,
 );
+
+in_every_schema!(a_table_with_other_priorities_is_caught);
 
 // (a) The specification's own falsification.
 
@@ -309,16 +311,15 @@ async fn waiting_that_counts_for_nothing_is_caught<B: Backend>() -> Result<(), V
     caught_on::<B>(|stores| line(stores, LineFlaw::AgeingIgnored), "order:", check).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_table_with_other_priorities_is_caught() -> Result<(), Violation> {
+async fn a_table_with_other_priorities_is_caught<B: Backend>() -> Result<(), Violation> {
     let steps = [arrive(-1, 0), arrive(1, 0)];
     for mistake in [SchemaMistake::EvensPriority, SchemaMistake::TurnsPriority] {
         let check = async |stores, sql: &_| check_five_visitors(stores, Some(sql)).await;
-        caught_in_schema(mistake, "order: served", check).await?;
+        caught_in_schema::<B>(mistake, "order: served", check).await?;
         let check = async |stores, _: &_| check_script(stores, 0, &steps).await;
-        caught_in_schema(mistake, "order:", check).await?;
+        caught_in_schema::<B>(mistake, "order:", check).await?;
         let check = async |stores, _: &_| check_line_at_once(stores).await;
-        caught_in_schema(mistake, "order:", check).await?;
+        caught_in_schema::<B>(mistake, "order:", check).await?;
     }
     Ok(())
 }

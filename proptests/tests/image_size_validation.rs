@@ -15,7 +15,7 @@ use kefu_core::{ErrorCode, ManualClock, Person, Timestamp};
 use kefu_desk::Stores;
 use kefu_proptests::backend::Backend;
 use kefu_proptests::broken::{Receiver, SchemaMistake, SizeFlaw, caught_in_schema, image_size};
-use kefu_proptests::{Violation, caught, ensure, generated, on_every_backend};
+use kefu_proptests::{Violation, caught, ensure, generated, in_every_schema, on_every_backend};
 use kefu_session::Session;
 use kefu_testkit::{World, race};
 use kefu_upload::{BlobStore, LinkSigner, ObjectBlobStore, Uploads};
@@ -32,6 +32,8 @@ on_every_backend!(
     a_limit_on_each_chunk_is_caught,
     a_refusal_after_the_store_is_caught,
 );
+
+in_every_schema!(a_table_without_the_accepted_is_caught);
 
 const LIMIT: usize = 2_097_152;
 const FORMATS: [ImageFormat; 3] = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif];
@@ -276,14 +278,13 @@ async fn a_refusal_after_the_store_is_caught<B: Backend>() -> Result<(), Violati
     all_parts_catch::<B>(SizeFlaw::RefusedLate, "kept:", LIMIT + 1).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_table_without_the_accepted_is_caught() -> Result<(), Violation> {
+async fn a_table_without_the_accepted_is_caught<B: Backend>() -> Result<(), Violation> {
     let because = "accepted without a row";
     let real = async |stores| Scene::new(stores, |uploads| Arc::new(uploads)).await;
     let check = async |stores, _: &_| check_three_sizes(&real(stores).await).await;
-    caught_in_schema(SchemaMistake::LosesUpload, because, check).await?;
+    caught_in_schema::<B>(SchemaMistake::LosesUpload, because, check).await?;
     let check = async |stores, _: &_| check_gif(&real(stores).await, LIMIT).await;
-    caught_in_schema(SchemaMistake::LosesUpload, because, check).await?;
+    caught_in_schema::<B>(SchemaMistake::LosesUpload, because, check).await?;
     let check = async |stores, _: &_| check_at_once(&real(stores).await).await;
-    caught_in_schema(SchemaMistake::LosesUpload, because, check).await
+    caught_in_schema::<B>(SchemaMistake::LosesUpload, because, check).await
 }

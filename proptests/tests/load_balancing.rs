@@ -11,7 +11,7 @@ use kefu_desk::Stores;
 use kefu_proptests::backend::{Backend, Sql};
 use kefu_proptests::broken::{LoadFlaw, SchemaMistake, caught_in_schema, caught_on, load};
 use kefu_proptests::model::loads::{AGENTS, Act, Loads, Place, act};
-use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
+use kefu_proptests::{Violation, ensure, generated, in_every_schema, on_every_backend, sound};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{admin, agent_caller, agent_info, supervisor_caller};
 use kefu_testkit::check::Ledger;
@@ -28,6 +28,8 @@ on_every_backend!(
     a_load_that_is_not_given_back_is_caught,
     a_decision_outside_the_lock_is_caught,
 );
+
+in_every_schema!(a_table_that_miscounts_loads_is_caught);
 
 // (a) The specification's own falsification.
 
@@ -321,20 +323,19 @@ async fn a_decision_outside_the_lock_is_caught<B: Backend>() -> Result<(), Viola
     caught_on::<B>(with(LoadFlaw::Unlocked(CLAIMS)), "claims:", check_claims_at_once).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_table_that_miscounts_loads_is_caught() -> Result<(), Violation> {
+async fn a_table_that_miscounts_loads_is_caught<B: Backend>() -> Result<(), Violation> {
     let once = [Act::Arrive, Act::End(0)];
     for (mistake, spread, at_once) in [
         (SchemaMistake::KeepsLoad, "still waits", "has load"),
         (SchemaMistake::LosesLoad, "spread:", "has load"),
     ] {
         let check = async |stores, sql: &_| check_ten_agents(stores, Some(sql)).await;
-        caught_in_schema(mistake, spread, check).await?;
-        caught_in_schema(mistake, "load:", async |stores, _| check_acts(stores, &once).await)
+        caught_in_schema::<B>(mistake, spread, check).await?;
+        caught_in_schema::<B>(mistake, "load:", async |stores, _| check_acts(stores, &once).await)
             .await?;
         let check = async |stores, _: &_| check_everything_at_once(stores).await;
-        caught_in_schema(mistake, at_once, check).await?;
+        caught_in_schema::<B>(mistake, at_once, check).await?;
     }
     let check = async |stores, _: &_| check_claims_at_once(stores).await;
-    caught_in_schema(SchemaMistake::LosesLoad, "claims: 20", check).await
+    caught_in_schema::<B>(SchemaMistake::LosesLoad, "claims: 20", check).await
 }

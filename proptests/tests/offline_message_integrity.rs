@@ -13,7 +13,7 @@ use kefu_proptests::backend::{Backend, Sql};
 use kefu_proptests::broken::{
     LineFlaw, PendingFlaw, SchemaMistake, caught_in_schema, caught_on, line, pending,
 };
-use kefu_proptests::{Violation, ensure, generated, on_every_backend, sound};
+use kefu_proptests::{Violation, ensure, generated, in_every_schema, on_every_backend, sound};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{admin, agent_info, from_user, text};
 use kefu_testkit::check::Ledger;
@@ -28,6 +28,8 @@ on_every_backend!(
     an_answer_without_a_row_is_caught,
     a_line_left_before_the_commit_is_caught,
 );
+
+in_every_schema!(a_table_that_keeps_nothing_pending_is_caught);
 
 /// A world whose agents are all gone, each in another way, and whose stores can fail.
 struct Offline {
@@ -299,18 +301,17 @@ async fn a_line_left_before_the_commit_is_caught<B: Backend>() -> Result<(), Vio
     all_parts_catch::<B>(broken, "line:", &[Step::Crash]).await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_table_that_keeps_nothing_pending_is_caught() -> Result<(), Violation> {
+async fn a_table_that_keeps_nothing_pending_is_caught<B: Backend>() -> Result<(), Violation> {
     for (mistake, counted, because) in [
         (SchemaMistake::DeliversAtOnce, "the table counts (50, 0)", "status:"),
         (SchemaMistake::LosesSeventh, "the table counts (43, 43)", "missing:"),
     ] {
         let check = async |stores, sql: &_| check_fifty_messages(stores, Some(sql)).await;
-        caught_in_schema(mistake, counted, check).await?;
+        caught_in_schema::<B>(mistake, counted, check).await?;
         let check = async |stores, _: &_| check_steps(stores, &sends(7)).await;
-        caught_in_schema(mistake, because, check).await?;
+        caught_in_schema::<B>(mistake, because, check).await?;
         let check = async |stores, _: &_| check_sends_at_once(stores).await;
-        caught_in_schema(mistake, because, check).await?;
+        caught_in_schema::<B>(mistake, because, check).await?;
     }
     Ok(())
 }

@@ -57,8 +57,19 @@ impl World {
     #[must_use]
     pub fn with(stores: Stores, clock: Arc<ManualClock>, highest_stored: i64, bus: Bus) -> Self {
         let time: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        let worker = WorkerId::default();
-        let source = Arc::new(SnowflakeIds::new(Arc::clone(&time), worker, highest_stored));
+        let ids = Arc::new(SnowflakeIds::new(time, WorkerId::default(), highest_stored));
+        Self::of(stores, clock, ids, bus)
+    }
+
+    /// A world over given stores, whose ids come from `source`.
+    #[must_use]
+    pub fn of(
+        stores: Stores,
+        clock: Arc<ManualClock>,
+        source: Arc<SnowflakeIds>,
+        bus: Bus,
+    ) -> Self {
+        let time: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let ids: Arc<dyn IdSource> = Arc::clone(&source) as _;
         let events = EventSource::new(time, ids, bus.clone(), node());
         let assignments = Assignments::new(

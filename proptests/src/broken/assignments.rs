@@ -12,6 +12,7 @@ use kefu_presence::Availability;
 use kefu_testkit::{Gate, Slow, World};
 
 use crate::backend::Backend;
+use crate::nodes::Nodes;
 use crate::passing::{Altered, PassingAssignments};
 
 /// What goes wrong on a change of a load.
@@ -59,12 +60,31 @@ impl Assigning {
         // Both worlds are worker 0: an hour keeps their ids apart.
         let later = (clock.now().0 - EPOCH_MS + 3_600_000) << 22;
         let backstage = World::with(stores.clone(), Arc::clone(&clock), later, Bus::silent());
-        let real = Arc::clone(&stores.assignments);
-        let gated = Slow::new(Arc::clone(&real), gate.clone());
-        let assignments = Arc::new(Altered(CarelessAssignments { real, gated, mistake }));
-        let world = World::with(Stores { assignments, ..stores }, clock, 0, Bus::silent());
+        let world = World::with(careless(stores, &gate, mistake), clock, 0, Bus::silent());
         (backend, Self { world, backstage, gate })
     }
+
+    /// Of two nodes: the first assigns, behind the gate; on the second happens what happens meanwhile.
+    pub async fn on_two_nodes(mistake: AssignmentMistake) -> (Nodes, Self) {
+        let gate = Gate::new();
+        let nodes =
+            Nodes::broken(
+                2,
+                |number, stores, _| {
+                    if number == 0 { careless(stores, &gate, mistake) } else { stores }
+                },
+            );
+        let nodes = nodes.await;
+        let (world, backstage) = (nodes.at(0).world.clone(), nodes.at(1).world.clone());
+        (nodes, Self { world, backstage, gate })
+    }
+}
+
+fn careless(stores: Stores, gate: &Gate, mistake: AssignmentMistake) -> Stores {
+    let real = Arc::clone(&stores.assignments);
+    let gated = Slow::new(Arc::clone(&real), gate.clone());
+    let assignments = Arc::new(Altered(CarelessAssignments { real, gated, mistake }));
+    Stores { assignments, ..stores }
 }
 
 impl CarelessAssignments {

@@ -21,8 +21,6 @@ pub enum LeaseFlaw {
     Halved,
     /// It never runs out.
     Endless,
-    /// It runs out by the wall clock, which steps.
-    ByWallClock,
     /// Closing one connection takes the leases of all of that person.
     AllReleased,
     /// Counting and adding are two steps: two at once count the same.
@@ -31,13 +29,14 @@ pub enum LeaseFlaw {
 
 /// Leases with that flaw.
 #[must_use]
-pub fn lease(clock: &Arc<ManualClock>, flaw: LeaseFlaw) -> Arc<dyn PresenceStore> {
-    let inner = if flaw == LeaseFlaw::ByWallClock {
-        MemoryPresence::new(Arc::new(WallClock(Arc::clone(clock))))
-    } else {
-        MemoryPresence::new(Arc::clone(clock) as _)
-    };
+pub fn lease(inner: Arc<dyn PresenceStore>, flaw: LeaseFlaw) -> Arc<dyn PresenceStore> {
     Arc::new(Broken { inner, flaw, seen: Mutex::default(), meeting: Barrier::new(2) })
+}
+
+/// Leases that run out by the wall clock, which steps.
+#[must_use]
+pub fn lease_by_wall_clock(clock: &Arc<ManualClock>) -> Arc<dyn PresenceStore> {
+    Arc::new(MemoryPresence::new(Arc::new(WallClock(Arc::clone(clock)))))
 }
 
 /// A clock whose deadlines follow the wall.
@@ -55,7 +54,7 @@ impl Clock for WallClock {
 }
 
 struct Broken {
-    inner: MemoryPresence,
+    inner: Arc<dyn PresenceStore>,
     flaw: LeaseFlaw,
     /// Leases ever taken.
     seen: Mutex<BTreeSet<Lease>>,

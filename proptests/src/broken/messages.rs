@@ -63,10 +63,16 @@ impl CarelessMessages {
         let backend = B::start().await;
         let stores = backend.unconstrained().await;
         let clock = Arc::new(ManualClock::default());
-        let inner = Arc::clone(&stores.messages);
-        let messages = Arc::new(Altered(Self::new(inner, mistake, Arc::clone(&clock) as _)));
-        let world = World::with(Stores { messages, ..stores }, clock, 0, Bus::silent());
+        let world = World::with(Self::over(stores, mistake, &clock), clock, 0, Bus::silent());
         (backend, world)
+    }
+
+    /// `stores` whose sends make `mistake`.
+    #[must_use]
+    pub fn over(stores: Stores, mistake: SendMistake, clock: &Arc<ManualClock>) -> Stores {
+        let inner = Arc::clone(&stores.messages);
+        let messages = Arc::new(Altered(Self::new(inner, mistake, Arc::clone(clock) as _)));
+        Stores { messages, ..stores }
     }
 
     fn new(inner: Arc<dyn MessageStore>, mistake: SendMistake, clock: Arc<dyn Clock>) -> Self {

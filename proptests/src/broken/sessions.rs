@@ -36,12 +36,23 @@ impl CarelessSessions {
     /// A world on a backend of its own whose openings make `mistake`.
     pub async fn world<B: Backend>(mistake: OpenMistake) -> (B, World) {
         let backend = B::start().await;
-        let stores = backend.unconstrained().await;
+        let stores = match mistake {
+            OpenMistake::Nothing | OpenMistake::AnnouncesNothing => backend.stores(),
+            // Else the index would stand in for the rule.
+            OpenMistake::DecidesOutsideLock | OpenMistake::ForgetsOpen => {
+                backend.unconstrained().await
+            }
+        };
+        let world = World::new(Self::over(stores, mistake));
+        (backend, world)
+    }
+
+    /// `stores` whose openings make `mistake`.
+    #[must_use]
+    pub fn over(stores: Stores, mistake: OpenMistake) -> Stores {
         let inner = Arc::clone(&stores.sessions);
         let careless = Self { inner, mistake, meeting: Meeting::default() };
-        let sessions = Arc::new(Altered(careless));
-        let world = World::new(Stores { sessions, ..stores });
-        (backend, world)
+        Stores { sessions: Arc::new(Altered(careless)), ..stores }
     }
 }
 

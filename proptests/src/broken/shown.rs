@@ -1,9 +1,9 @@
 //! Running a check where it must fail.
 
 use kefu_desk::Stores;
-use kefu_testkit::Harness;
+use sea_orm::DbBackend;
 
-use crate::backend::{Backend, Sql, Sqlite};
+use crate::backend::{Backend, Sql};
 use crate::{Violation, caught};
 
 /// On a fresh backend whose stores `breaking` has spoilt, `check` must fail because of that.
@@ -19,7 +19,7 @@ pub async fn caught_on<B: Backend>(
     caught(check(breaking(backend.stores())).await, because)
 }
 
-/// A mistake made in SQLite itself, in the test's own schema; kefu's code is the real one.
+/// A mistake made in the database itself, in the test's own schema; kefu's code is the real one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaMistake {
     /// A load never shrinks (2.6).
@@ -39,7 +39,7 @@ pub enum SchemaMistake {
 }
 
 impl SchemaMistake {
-    const fn trigger(self) -> &'static str {
+    const fn in_sqlite(self) -> &'static str {
         match self {
             Self::KeepsLoad => {
                 "AFTER UPDATE ON cg_chat_agent WHEN NEW.active_sessions < OLD.active_sessions BEGIN \
@@ -73,22 +73,64 @@ impl SchemaMistake {
             }
         }
     }
+
+    /// When, and what is done then.
+    const fn in_postgres(self) -> (&'static str, &'static str) {
+        match self {
+            Self::KeepsLoad => (
+                "BEFORE UPDATE ON cg_chat_agent",
+                "NEW.active_sessions := greatest(NEW.active_sessions, OLD.active_sessions)",
+            ),
+            Self::LosesLoad => (
+                "BEFORE UPDATE ON cg_chat_agent",
+                "NEW.active_sessions := least(NEW.active_sessions, OLD.active_sessions)",
+            ),
+            Self::DeliversAtOnce => {
+                ("BEFORE INSERT ON cg_chat_message", "NEW.status := 'delivered'")
+            }
+            Self::LosesSeventh => (
+                "AFTER INSERT ON cg_chat_message",
+                "DELETE FROM cg_chat_message WHERE msg_id = NEW.msg_id AND seq % 7 = 0",
+            ),
+            Self::EvensPriority => ("BEFORE INSERT ON cg_chat_session", "NEW.priority := 0"),
+            Self::TurnsPriority => {
+                ("BEFORE INSERT ON cg_chat_session", "NEW.priority := -NEW.priority")
+            }
+            Self::LosesUpload => (
+                "AFTER INSERT ON cg_chat_upload",
+                "DELETE FROM cg_chat_upload WHERE path = NEW.path",
+            ),
+        }
+    }
+
+    fn trigger(self, dialect: DbBackend) -> String {
+        if dialect == DbBackend::Sqlite {
+            return format!("CREATE TRIGGER mistake {}", self.in_sqlite());
+        }
+        let (when, done) = self.in_postgres();
+        format!(
+            "CREATE FUNCTION mistake() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN {}; RETURN NEW; END'; \
+             CREATE TRIGGER mistake {when} FOR EACH ROW EXECUTE FUNCTION mistake()",
+            done.replace('\'', "''")
+        )
+    }
 }
 
-/// On a fresh SQLite file whose schema makes `mistake`, `check` must fail because of that.
+/// On a fresh backend whose schema makes `mistake`, `check` must fail because of that.
 ///
 /// # Errors
 /// When the check holds there, or fails for another reason.
 ///
 /// # Panics
-/// When the database does not take the trigger.
-pub async fn caught_in_schema(
+/// When there is no schema, or the database does not take the trigger.
+pub async fn caught_in_schema<B: Backend>(
     mistake: SchemaMistake,
     because: &str,
     check: impl AsyncFnOnce(Stores, &Sql) -> Result<(), Violation>,
 ) -> Result<(), Violation> {
-    let backend = Sqlite::start().await;
-    let sql = backend.sql().await.expect("SQLite has SQL");
-    sql.execute(&format!("CREATE TRIGGER mistake {}", mistake.trigger())).await;
+    let backend = B::start().await;
+    let sql = backend.sql().await.expect("a backend with SQL");
+    sql.execute(&mistake.trigger(sql.dialect())).await;
     caught(check(backend.stores(), &sql).await, because)
 }
