@@ -81,26 +81,30 @@ impl Actor {
         Self { scene: Arc::clone(scene), client, random: StdRng::seed_from_u64(seed) }
     }
 
-    async fn asks(&mut self, event: &str, payload: Value) -> Result<Value> {
+    async fn asks(&mut self, event: &str, payload: Value, desk: &mut Desk) -> Result<Value> {
         let answer = self.client.ask(event, payload).await?;
         self.scene.note(event, &answer)?;
+        // In the order in which they came: nothing is read beyond the answer.
+        for frame in self.client.take_inbox() {
+            desk.hears(&frame);
+        }
+        desk.hears(&answer);
         Ok(answer["payload"].clone())
     }
 
     /// Consults and ends, over and over.
     pub(crate) async fn visits(mut self, number: usize, token: String) -> Result<Self> {
-        let mut session = String::new();
+        let (mut session, mut desk) = (String::new(), Desk::default());
         while self.scene.takes() {
             if session.is_empty() || self.random.random_bool(0.6) {
                 let consult = json!({"token": token, "source": "race"});
-                let connected = self.asks("chat.connect", consult).await?;
+                let connected = self.asks("chat.connect", consult, &mut desk).await?;
                 session = crate::session_id(&connected)?;
                 let mut all = self.scene.sessions.lock().unwrap_or_else(PoisonError::into_inner);
                 all[number].clone_from(&session);
             } else {
-                self.asks("chat.session.end", json!({"sessionId": session})).await?;
+                self.asks("chat.session.end", json!({"sessionId": session}), &mut desk).await?;
             }
-            self.client.take_inbox();
         }
         Ok(self)
     }
@@ -110,31 +114,28 @@ impl Actor {
     pub(crate) async fn serves(mut self, cap: u32) -> Result<(Self, Desk)> {
         let mut desk = Desk::default();
         while self.scene.takes() {
-            let own = desk.any(&mut self.random);
             let any = self.scene.any_session(&mut self.random);
-            let one = own.unwrap_or_else(|| any.clone());
-            match self.random.random_range(0..100) {
-                0..45 => {
-                    let answer = self.asks("chat.session.claim", json!({"sessionId": any})).await?;
-                    if answer["userInfo"].is_object() {
-                        desk.own.insert(any);
-                    }
-                }
-                45..75 => {
+            let own = desk.any(&mut self.random);
+            match (self.random.random_range(0..100), own) {
+                (45..75, own) => {
                     let target = self.scene.any_agent(&mut self.random);
-                    let transfer = json!({"sessionId": one, "targetAdminId": target});
-                    self.asks("chat.session.transfer", transfer).await?;
+                    let session = own.unwrap_or(any);
+                    let transfer = json!({"sessionId": session, "targetAdminId": target});
+                    self.asks("chat.session.transfer", transfer, &mut desk).await?;
                 }
-                75..98 => {
-                    self.asks("chat.session.end", json!({"sessionId": one})).await?;
+                // Nobody ends what is not on their screen.
+                (75..98, Some(own)) => {
+                    self.asks("chat.session.end", json!({"sessionId": own}), &mut desk).await?;
                 }
-                _ => {
-                    self.asks("chat.agent.offline", json!({"requeue": true})).await?;
+                (98.., _) => {
+                    let leave = json!({"requeue": true});
+                    self.asks("chat.agent.offline", leave, &mut desk).await?;
                     self.client.call("chat.agent.online", json!({"maxSessions": cap})).await?;
                 }
-            }
-            for frame in self.client.take_inbox() {
-                desk.hears(&frame);
+                _ => {
+                    let claim = json!({"sessionId": any});
+                    self.asks("chat.session.claim", claim, &mut desk).await?;
+                }
             }
         }
         Ok((self, desk))
@@ -142,16 +143,16 @@ impl Actor {
 
     /// Transfers and ends whatever there is.
     pub(crate) async fn supervises(mut self) -> Result<Self> {
+        let mut desk = Desk::default();
         while self.scene.takes() {
             let session = self.scene.any_session(&mut self.random);
             if self.random.random_bool(0.7) {
                 let target = self.scene.any_agent(&mut self.random);
                 let transfer = json!({"sessionId": session, "targetAdminId": target});
-                self.asks("chat.session.transfer", transfer).await?;
+                self.asks("chat.session.transfer", transfer, &mut desk).await?;
             } else {
-                self.asks("chat.session.end", json!({"sessionId": session})).await?;
+                self.asks("chat.session.end", json!({"sessionId": session}), &mut desk).await?;
             }
-            self.client.take_inbox();
         }
         Ok(self)
     }
