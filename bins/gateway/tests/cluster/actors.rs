@@ -28,11 +28,11 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(requests: u64, agents: Vec<String>, visitors: usize) -> Arc<Self> {
+    pub(crate) fn new(requests: u64, agents: Vec<String>, sessions: Vec<String>) -> Arc<Self> {
         Arc::new(Self {
             left: AtomicU64::new(requests),
             agents,
-            sessions: Mutex::new(vec!["1".to_owned(); visitors]),
+            sessions: Mutex::new(sessions),
             answers: Mutex::default(),
         })
     }
@@ -96,7 +96,7 @@ impl Actor {
     pub(crate) async fn visits(mut self, number: usize, token: String) -> Result<Self> {
         let (mut session, mut desk) = (String::new(), Desk::default());
         while self.scene.takes() {
-            if session.is_empty() || self.random.random_bool(0.6) {
+            if session.is_empty() || self.random.random_bool(0.8) {
                 let consult = json!({"token": token, "source": "race"});
                 let connected = self.asks("chat.connect", consult, &mut desk).await?;
                 session = crate::session_id(&connected)?;

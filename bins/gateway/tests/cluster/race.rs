@@ -13,6 +13,7 @@ use tokio::time::{Duration, timeout};
 
 use crate::actors::{Actor, Desk, Scene, supervisor};
 use crate::copies::{caps_hold, rows_hold, until_exact, until_served};
+use crate::session_id;
 use crate::support::{Client, ClusterHouse, HouseBuilder, Server, setting};
 
 const AGENTS: usize = 12;
@@ -52,7 +53,13 @@ async fn run(house: &ClusterHouse, requests: u64, seed: u64) -> Result<Agents> {
     let mut seeds = StdRng::seed_from_u64(seed);
     let at = |n: usize| -> &Server { &house.gateways[n % house.gateways.len()] };
     let names: Vec<String> = (0..AGENTS).map(|n| format!("agent-{n}")).collect();
-    let scene = Scene::new(requests, names.clone(), VISITORS);
+    let (mut visitors, mut sessions) = (Vec::new(), Vec::new());
+    for number in 0..VISITORS {
+        let (client, connected) = Client::visitor(at(number), &format!("user-{number}")).await?;
+        visitors.push(client);
+        sessions.push(session_id(&connected)?);
+    }
+    let scene = Scene::new(requests, names.clone(), sessions);
     let (mut serving, mut others) = (JoinSet::new(), JoinSet::new());
     for (number, name) in names.into_iter().enumerate() {
         let (client, _) = Client::agent(at(number), &name, CAP).await?;
@@ -62,9 +69,8 @@ async fn run(house: &ClusterHouse, requests: u64, seed: u64) -> Result<Agents> {
             anyhow::Ok((name, actor, desk))
         });
     }
-    for number in 0..VISITORS {
+    for (number, client) in visitors.into_iter().enumerate() {
         let token = at(number).user(&format!("user-{number}"));
-        let client = Client::open(at(number)).await?;
         let actor = Actor::new(&scene, client, seeds.random());
         others.spawn(actor.visits(number, token));
     }
@@ -73,12 +79,12 @@ async fn run(house: &ClusterHouse, requests: u64, seed: u64) -> Result<Agents> {
         others.spawn(Actor::new(&scene, client, seeds.random()).supervises());
     }
     let mut agents = Vec::new();
-    let mut visitors = Vec::new();
+    let mut rest = Vec::new();
     let mut looks = tokio::time::interval(Duration::from_millis(500));
     while agents.len() < AGENTS {
         tokio::select! {
             Some(agent) = serving.join_next() => agents.push(agent??),
-            Some(other) = others.join_next() => visitors.push(other??),
+            Some(other) = others.join_next() => rest.push(other??),
             _ = looks.tick() => {
                 rows_hold(house)?;
                 caps_hold(house)?;
@@ -86,7 +92,7 @@ async fn run(house: &ClusterHouse, requests: u64, seed: u64) -> Result<Agents> {
         }
     }
     while let Some(other) = others.join_next().await {
-        visitors.push(other??);
+        rest.push(other??);
     }
     println!("race: {:?}", scene.answers());
     Ok(agents)
