@@ -1,16 +1,15 @@
 //! What one process does for all goes on when that process dies.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
 
 use crate::copies::{rows_hold, until_exact};
 use crate::session_id;
-use crate::support::{Client, HouseBuilder, until};
+use crate::support::{Client, HouseBuilder, awake_during, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_drainer_takes_over_the_line_and_the_agents_who_died() -> Result<()> {
     let mut house = HouseBuilder::of(3, 2)
-        .set("KEFU__PRESENCE__TTL_MS", 4_000)
+        .set("KEFU__PRESENCE__TTL_MS", 6_000)
         .set("KEFU__PRESENCE__HEARTBEAT_MS", 1_000)
         .set("KEFU__PRESENCE__AGENT_GRACE_MS", 1_000)
         .start()
@@ -30,32 +29,23 @@ async fn another_drainer_takes_over_the_line_and_the_agents_who_died() -> Result
     house.drainers[holder].kill()?;
     house.gateways[0].kill()?;
     // Its agent is gone with it: requeued after lease and grace (Z7), by the other drainer.
-    let requeued = async {
-        let requeued = first.expect_awake("chat.session.requeued").await?;
-        ensure!(requeued["sessionId"] == served.as_str(), "{requeued}");
-        anyhow::Ok(first)
-    };
-    let waiting = async {
-        // A visitor who says nothing for `presence.ttl_ms` is gone.
-        until("the agent is offline", async || {
-            second.call("chat.ping", json!({})).await?;
-            let offline = "SELECT count(*) FROM cg_chat_agent WHERE availability = 'offline'";
-            Ok(house.count(offline)? == 1)
-        })
-        .await?;
-        anyhow::Ok(second)
-    };
-    let (mut first, mut second) = tokio::try_join!(requeued, waiting)?;
+    let requeued = first.expect_awake("chat.session.requeued");
+    let requeued = awake_during(&mut [&mut second], requeued).await?;
+    ensure!(requeued["sessionId"] == served.as_str(), "{requeued}");
+    let offline = "SELECT count(*) FROM cg_chat_agent WHERE availability = 'offline'";
+    ensure!(house.count(offline)? == 1, "set offline with the requeue (Z7)");
     let other = house.holder("liveness").context("a new holder")?;
     ensure!(other != holder, "the dead one holds it");
 
     let (mut bert, _) = Client::agent(&house.gateways[2], "bert", 1).await?;
-    let offer = bert.expect("chat.session.new").await?;
+    let offered = bert.expect("chat.session.new");
+    let offer = awake_during(&mut [&mut first, &mut second], offered).await?;
     ensure!(offer["sessionId"] == served.as_str(), "with the original waiting time (Z7): {offer}");
     first.expect("chat.session.assigned").await?;
     // A cap that nobody announced: only the sweep can see it (Z3).
     house.execute("UPDATE cg_chat_agent SET max_sessions = 2 WHERE admin_id = 'bert'");
-    second.expect("chat.session.assigned").await?;
+    let assigned = second.expect_awake("chat.session.assigned");
+    awake_during(&mut [&mut first, &mut bert], assigned).await?;
     rows_hold(&house)?;
     until_exact(&house).await
 }

@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use crate::copies::{rows_hold, until_exact, until_served};
 use crate::load::Load;
 use crate::session_id;
-use crate::support::{Client, ClusterHouse, HouseBuilder, setting, until};
+use crate::support::{Client, ClusterHouse, HouseBuilder, awake_during, setting, until};
 
 const MEANWHILE: u64 = 200;
 const PAIRS: usize = 6;
 
 fn short_leases(gateways: usize, drainers: usize) -> HouseBuilder {
     HouseBuilder::of(gateways, drainers)
-        .set("KEFU__PRESENCE__TTL_MS", 4_000)
+        .set("KEFU__PRESENCE__TTL_MS", 6_000)
         .set("KEFU__PRESENCE__HEARTBEAT_MS", 1_000)
         .set("KEFU__PRESENCE__AGENT_GRACE_MS", 1_000)
 }
@@ -58,8 +58,11 @@ async fn a_woken_gateway_writes_nothing_for_an_agent_who_lost_the_session() -> R
     house.gateways[0].thaw()?;
     house.drainers[holder].thaw()?;
     // Either end of the connection is right; nothing of it may have been done.
-    anna.gone().await?;
-    until("awake", async || Ok(house.missing(0).await?.is_none())).await?;
+    let wakes = async {
+        anna.gone().await?;
+        until("awake", async || Ok(house.missing(0).await?.is_none())).await
+    };
+    awake_during(&mut [&mut user, &mut bert], wakes).await?;
     user.say(&session, "q1", "thank you").await?;
     bert.expect_where("chat.message.new", |p| p["content"] == "thank you").await?;
     let owner = format!("SELECT status, admin_id FROM cg_chat_session WHERE id = {session}");

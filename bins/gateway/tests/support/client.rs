@@ -224,3 +224,22 @@ impl Client {
         }
     }
 }
+
+/// Does `work` while these people show signs of life: for servers with a short `presence.ttl_ms`.
+pub(crate) async fn awake_during<T>(
+    people: &mut [&mut Client],
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::pin!(work);
+    let mut beats = tokio::time::interval(Duration::from_millis(500));
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            _ = beats.tick() => {
+                for person in people.iter_mut() {
+                    person.call("chat.ping", json!({})).await?;
+                }
+            }
+        }
+    }
+}

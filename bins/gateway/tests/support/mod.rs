@@ -15,7 +15,7 @@ mod ledger;
 mod server;
 
 pub(crate) use chat::{Chatter, Phase, Progress};
-pub(crate) use client::Client;
+pub(crate) use client::{Client, awake_during};
 pub(crate) use house::{ClusterHouse, HouseBuilder, until};
 pub(crate) use ledger::{Ledger, Report, Row};
 pub(crate) use server::{Server, ServerBuilder};
