@@ -146,6 +146,7 @@ impl ClusterHouse {
             .env("KEFU__DRAINER__LISTEN", &address)
             .env("KEFU__DATA_DIR", self.folder.path().join(&name))
             .stdin(Stdio::null())
+            .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()?;
         self.drainers.push(Drainer { child, name, address });
