@@ -79,7 +79,9 @@ impl Load {
 
     async fn wait(&self, what: &str, is_so: impl Fn(&Progress) -> bool) -> Result<()> {
         let mut progress = self.progress.subscribe();
-        let reached = timeout(DEADLINE, progress.wait_for(is_so)).await;
+        // Its answer is a read lock, which must be gone before the next look.
+        let reached = async { progress.wait_for(is_so).await.map(drop) };
+        let reached = timeout(DEADLINE, reached).await;
         let at = self.progress();
         reached.with_context(|| format!("{what} did not come: {at:?}"))??;
         Ok(())
