@@ -17,12 +17,33 @@ async fn connect(folder: &Path) -> DatabaseConnection {
 async fn migrating_again_changes_nothing() {
     let folder = TempDir::new().unwrap();
     let database = connect(folder.path()).await;
-    let pending = vec!["m20261130_000001_chat".to_owned()];
+    let pending = vec!["m20261130_000001_chat".to_owned(), "m20261130_000002_cluster".to_owned()];
     assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Pending(pending));
     for _ in 0..2 {
         migrate(&database).await.unwrap();
         assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Current);
     }
+}
+
+/// What an earlier version wrote is kept, and brought to this version's shape.
+#[tokio::test]
+async fn a_file_of_the_first_version_is_brought_up() {
+    let folder = TempDir::new().unwrap();
+    let database = connect(folder.path()).await;
+    let first = [
+        include_str!("../src/sqlite/m20261130_000001_chat.sql"),
+        "CREATE TABLE seaql_migrations (version VARCHAR PRIMARY KEY, applied_at BIGINT NOT NULL)",
+        "INSERT INTO seaql_migrations VALUES ('m20261130_000001_chat', 0)",
+        "INSERT INTO cg_chat_agent VALUES ('a1', 'Ann', NULL, 'online', 5, 3, 7, 1, 2, NULL)",
+    ];
+    for sql in first {
+        database.execute_unprepared(sql).await.unwrap();
+    }
+    migrate(&database).await.unwrap();
+    assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Current);
+    let kept = "UPDATE cg_chat_agent SET version = version + 1 \
+         WHERE admin_id = 'a1' AND active_sessions = 3 AND version = 0";
+    assert_eq!(database.execute_unprepared(kept).await.unwrap().rows_affected(), 1);
 }
 
 #[tokio::test]

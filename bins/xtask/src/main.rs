@@ -116,6 +116,12 @@ enum Demonstration {
         #[arg(long, default_value_t = 90)]
         seconds: u32,
     },
+    /// Measure two gateways through sockets beside the baselines, on the same servers.
+    Throughput {
+        /// How often everything is measured, in turn.
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
     /// Hold idle authenticated connections and measure the memory of each.
     Idle {
         /// How many connections are held.
@@ -210,6 +216,11 @@ fn show(demonstration: &Demonstration) -> Result<()> {
         Demonstration::ClusterFreeze { seconds } => {
             cluster("freeze::").env("KEFU_FREEZE_SECONDS", seconds.to_string()).run()?
         }
+        Demonstration::Throughput { rounds } => {
+            // The test starts programs of other packages, which its own build does not bring along.
+            Cargo::new(["build", "--release", "--workspace", "--bins"]).run()?;
+            cargo("throughput").env("KEFU_THROUGHPUT_ROUNDS", rounds.to_string()).run()?
+        }
         Demonstration::Kill { rounds, pairs } => cargo("kill")
             .env("KEFU_KILL_ROUNDS", rounds.to_string())
             .env("KEFU_KILL_PAIRS", pairs.to_string())
@@ -272,6 +283,10 @@ mod tests {
         assert!(matches!(
             parse("cluster-freeze"),
             Command::Show(Demonstration::ClusterFreeze { seconds: 90 })
+        ));
+        assert!(matches!(
+            parse("throughput"),
+            Command::Show(Demonstration::Throughput { rounds: 5 })
         ));
         assert!(matches!(parse("heartbeat"), Command::Show(Demonstration::Heartbeat)));
     }
