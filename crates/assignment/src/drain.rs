@@ -16,7 +16,7 @@ use crate::{AssignmentStore, Change, Pair, Verdict, decide_pass, plan_pass};
 /// between the read and the lock. The sweeper comes back within a second (Z3).
 const FRUITLESS_ROUNDS: u32 = 8;
 
-/// Gives waiting sessions to agents, one pass at a time per line: in this process by [`Turn`], between
+/// Gives waiting sessions to agents, one pass at a time per line: in this process by its own turn, between
 /// processes by [`AssignmentStore::transact_in_turn`].
 pub struct Drain {
     line: Arc<dyn WaitingLine>,
