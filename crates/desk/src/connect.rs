@@ -162,16 +162,15 @@ impl Desk {
     }
 
     async fn take_lease(&self, person: &Person, conn: ConnId) -> Result<(), DeskError> {
-        let taken = self
-            .coordination
-            .presence
-            .acquire(
-                person,
-                &self.lease(conn),
-                self.config.presence_ttl,
-                self.config.connections_per_person,
-            )
-            .await;
+        let limit = self.config.connections_per_person;
+        let (lease, ttl) = (self.lease(conn), self.config.presence_ttl);
+        let presence = &self.coordination.presence;
+        let mut taken = presence.acquire(person, &lease, ttl, limit).await;
+        // Leases of this node's name that outlived the process before this one: who comes back to a
+        // restarted node is not turned away for them (L2).
+        if taken == Ok(None) && self.connections.count(person) <= limit {
+            taken = presence.acquire(person, &lease, ttl, usize::MAX).await;
+        }
         match taken {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(DeskError::TooManyConnections),

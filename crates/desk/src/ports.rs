@@ -73,8 +73,13 @@ pub trait Connections: Pusher {
         self.people().is_empty()
     }
 
+    /// How many connections of `person` this node holds.
+    fn count(&self, person: &Person) -> usize;
+
     /// Whether this node holds a connection of `person`.
-    fn holds(&self, person: &Person) -> bool;
+    fn holds(&self, person: &Person) -> bool {
+        self.count(person) > 0
+    }
 
     /// Pushes to one connection only.
     async fn push_one(&self, conn: ConnId, push: &Push);
@@ -103,8 +108,8 @@ impl Connections for NoConnections {
         Vec::new()
     }
 
-    fn holds(&self, _: &Person) -> bool {
-        false
+    fn count(&self, _: &Person) -> usize {
+        0
     }
 
     async fn push_one(&self, _: ConnId, _: &Push) {}

@@ -178,8 +178,8 @@ impl Connections for Registry {
         self.connections.is_empty()
     }
 
-    fn holds(&self, person: &Person) -> bool {
-        self.people.contains_key(person)
+    fn count(&self, person: &Person) -> usize {
+        self.people.get(person).map_or(0, |peers| peers.len())
     }
 
     async fn push_one(&self, conn: ConnId, push: &Push) {

@@ -61,12 +61,13 @@ impl PresenceStore for MemoryPresence {
         limit: usize,
     ) -> Result<Option<usize>, StoreFault> {
         let (mut state, now) = self.state();
-        let others = state.living(person, now).filter(|slot| slot.lease != *lease).count();
-        if others >= limit {
+        let others = || state.living(person, now).filter(|slot| slot.lease != *lease);
+        if others().filter(|slot| slot.lease.node == lease.node).count() >= limit {
             return Ok(None);
         }
+        let count = others().count() + 1;
         state.put(person, lease, now.saturating_add(ttl));
-        Ok(Some(others + 1))
+        Ok(Some(count))
     }
 
     async fn renew(&self, person: &Person, lease: &Lease, ttl: Duration) -> Result<(), StoreFault> {

@@ -20,8 +20,9 @@ pub struct Lease {
 /// # Contract
 /// - A lease lives for its `ttl` from the last `acquire` or `renew`; expired leases are never
 ///   returned or counted, whether or not anything swept them.
-/// - `acquire` is atomic with the count and refuses (`None`) what would exceed `limit` (L2);
-///   acquiring a lease one holds already renews it.
+/// - `acquire` is atomic with the count and refuses (`None`) what would exceed `limit` on the lease's
+///   own node (L2): what another node holds may be left of a process that was killed, and takes no
+///   room. Acquiring a lease one holds already renews it.
 /// - `renew` re-creates a lease that expired meanwhile: the connection itself is the proof.
 /// - `release` is idempotent.
 /// - `list_nodes` names the nodes that hold a live lease of the person: where a push must go (N1).
@@ -32,7 +33,8 @@ pub struct Lease {
 /// [`StoreFault::Unavailable`]: callers go on serving the connection (N5).
 #[async_trait]
 pub trait PresenceStore: Send + Sync {
-    /// Adds a lease unless the person has `limit` others; says how many the person has now.
+    /// Adds a lease unless the person has `limit` others on that node; says how many the person has
+    /// now, on all nodes.
     async fn acquire(
         &self,
         person: &Person,

@@ -67,7 +67,13 @@ impl PresenceStore for RedisPresence {
         ttl: Duration,
         limit: usize,
     ) -> Result<Option<usize>, StoreFault> {
-        let args = vec![text(lease), millis(ttl), limit.to_string(), millis(SILENCE)];
+        let args = vec![
+            text(lease),
+            millis(ttl),
+            limit.to_string(),
+            millis(SILENCE),
+            held_by(&lease.node),
+        ];
         self.link.run(&ACQUIRE, self.granting_keys(person), args).await
     }
 
@@ -100,7 +106,12 @@ impl PresenceStore for RedisPresence {
 
 /// `node:conn`; a node's name has no colon.
 fn text(lease: &Lease) -> String {
-    format!("{}:{}", lease.node, lease.conn)
+    format!("{}{}", held_by(&lease.node), lease.conn)
+}
+
+/// What every lease of a node begins with.
+fn held_by(node: &NodeName) -> String {
+    format!("{node}:")
 }
 
 fn node(lease: &str) -> Option<NodeName> {

@@ -168,6 +168,7 @@ macro_rules! coordination_contract {
                 releasing_is_idempotent,
                 the_limit_is_kept,
                 the_limit_holds_at_once,
+                leases_on_other_nodes_take_no_room,
                 a_person_is_on_the_nodes_of_their_leases,
             ],
             assign_lock: [

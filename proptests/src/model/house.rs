@@ -74,8 +74,8 @@ impl Connections for People {
         self.connected().iter().map(|(conn, person)| (*conn, person.clone())).collect()
     }
 
-    fn holds(&self, person: &Person) -> bool {
-        self.connected().values().any(|held| held == person)
+    fn count(&self, person: &Person) -> usize {
+        self.connected().values().filter(|held| *held == person).count()
     }
 
     async fn push_one(&self, conn: ConnId, push: &Push) {

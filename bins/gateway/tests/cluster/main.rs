@@ -14,6 +14,7 @@ mod copies;
 mod database;
 mod drainer;
 mod freeze;
+mod limit;
 mod load;
 mod node;
 mod race;

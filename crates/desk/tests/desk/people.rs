@@ -159,8 +159,8 @@ impl Connections for People {
         connections.iter().map(|(conn, person)| (*conn, person.clone())).collect()
     }
 
-    fn holds(&self, person: &Person) -> bool {
-        !self.matching(|_, held| held == person).is_empty()
+    fn count(&self, person: &Person) -> usize {
+        self.matching(|_, held| held == person).len()
     }
 
     async fn push_one(&self, conn: ConnId, push: &Push) {

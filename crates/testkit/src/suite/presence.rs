@@ -151,6 +151,23 @@ pub async fn the_limit_holds_at_once<H: CoordinationHarness>() {
     assert_eq!(presence.count(&user("u1")).await.unwrap(), 10);
 }
 
+/// L2: a process that was killed leaves its leases until they expire; they keep nobody out elsewhere,
+/// and count towards where the person is all the same.
+pub async fn leases_on_other_nodes_take_no_room<H: CoordinationHarness>() {
+    let harness = H::start().await;
+    let presence = harness.coordination().presence;
+    let user = user("u1");
+    for conn in 1..=2 {
+        presence.acquire(&user, &lease("n1", conn), TTL, 2).await.unwrap();
+    }
+    // A name that begins as the other one does.
+    assert_eq!(presence.acquire(&user, &lease("n", 1), TTL, 2).await.unwrap(), Some(3));
+    assert_eq!(presence.acquire(&user, &lease("n", 2), TTL, 2).await.unwrap(), Some(4));
+    assert_eq!(presence.acquire(&user, &lease("n", 3), TTL, 2).await.unwrap(), None);
+    assert_eq!(presence.acquire(&user, &lease("n1", 3), TTL, 2).await.unwrap(), None);
+    assert_eq!(presence.count(&user).await.unwrap(), 4);
+}
+
 fn user(id: &str) -> Person {
     Person::User(UserId::new(id).unwrap())
 }

@@ -2,6 +2,7 @@
 
 mod board;
 mod death;
+mod limit;
 mod notice;
 mod order;
 mod retry;
