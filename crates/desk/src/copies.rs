@@ -129,17 +129,29 @@ impl Copies {
         self.board.apply(&sessions, &agents).await
     }
 
-    /// Brings every copy up to its row. Under load too: what is newer stays (A1).
-    async fn rebuild(&self) -> Result<(), StoreFault> {
+    /// Brings every copy up to its row, under load too: what is newer stays (A1). Gives the sessions
+    /// whose rows were open.
+    async fn rebuild(&self) -> Result<BTreeSet<SessionId>, StoreFault> {
         metrics::counter!("kefu_copies_rebuilt_total").increment(1);
-        let mut after = None;
-        loop {
-            let page = self.stores.sessions.list_open_after(after, PAGE).await?;
+        let (open, ()) = tokio::try_join!(self.rebuild_sessions(), self.rebuild_loads())?;
+        Ok(open)
+    }
+
+    async fn rebuild_sessions(&self) -> Result<BTreeSet<SessionId>, StoreFault> {
+        let sessions = &self.stores.sessions;
+        let mut open = BTreeSet::new();
+        let mut page = sessions.list_open_after(None, PAGE).await?;
+        while let Some(last) = page.last().map(|session| session.id) {
             let copies: Vec<_> = page.iter().map(SessionCopy::from).collect();
-            self.board.apply(&copies, &[]).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id);
+            // The next page is read while this one is applied.
+            let next = sessions.list_open_after(Some(last), PAGE);
+            (page, ()) = tokio::try_join!(next, self.board.apply(&copies, &[]))?;
+            open.extend(copies.into_iter().map(|copy| copy.session_id));
         }
+        Ok(open)
+    }
+
+    async fn rebuild_loads(&self) -> Result<(), StoreFault> {
         let mut after = None;
         loop {
             let page = self.stores.agents.list_after(after.as_ref(), PAGE).await?;
@@ -152,11 +164,15 @@ impl Copies {
 
     /// Rebuilds, and takes away what should no longer be there: a copy whose row has ended.
     pub(crate) async fn reconcile(&self) -> Result<(), StoreFault> {
-        self.rebuild().await?;
+        let open = self.rebuild().await?;
         let mut cursor = None;
         loop {
             let page = self.board.list_open(cursor).await?;
-            for ids in page.sessions.chunks(BATCH) {
+            // Those whose rows were open a moment ago were brought up to them; should one have ended
+            // since, its end is an event of its own.
+            let strange: Vec<_> =
+                page.sessions.into_iter().filter(|session| !open.contains(session)).collect();
+            for ids in strange.chunks(BATCH) {
                 self.apply(ids, &[]).await?;
             }
             cursor = page.next;

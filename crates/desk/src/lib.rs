@@ -12,6 +12,7 @@ mod forward;
 mod heal;
 mod listen;
 mod lock;
+mod loss;
 mod news;
 mod owners;
 mod ports;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::heal::Suspects;
+use crate::loss::{Look, Losses};
 use crate::sweep::{every, tick};
 use crate::{Desk, DeskError, Heard, NodeMessage};
 
@@ -150,21 +151,15 @@ impl Desk {
     /// keeps doing so until `stop`.
     pub(crate) async fn keep_leases(self: Arc<Self>, stop: CancellationToken) {
         let this = &self;
-        let mut ticks = every(LOOK_EVERY);
-        let mut known = Duration::ZERO;
+        let (mut ticks, mut losses) = (every(LOOK_EVERY), Losses::default());
         while tick(&mut ticks, &stop).await {
-            // Emptying Redis is no event: its age is the only sign.
-            let Ok(age) = self.coordination.presence.age().await else {
-                known = Duration::MAX;
-                continue;
-            };
-            if age < known {
+            let presence = self.coordination.presence.as_ref();
+            if losses.look(presence, self.source.clock().as_ref()).await == Look::Lost {
                 metrics::counter!("kefu_leases_restored_total").increment(1);
                 let renew = |(conn, person)| async move { this.renew(&person, conn).await };
                 let people = stream::iter(self.connections.people());
                 people.for_each_concurrent(RENEWALS, renew).await;
             }
-            known = age;
         }
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kefu_core::{Person, TraceId};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::heal::Suspects;
+use crate::loss::{Look, Losses};
 use crate::{Desk, DeskError, Task};
 
 /// Between two looks at line and agents (Z3), and at what other nodes left unsaid (N2).
@@ -17,6 +18,9 @@ const EVERY: Duration = Duration::from_secs(1);
 const HEAL_EVERY: Duration = Duration::from_secs(10);
 /// Between two clean-ups of uploads and outbox.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
+/// Between two looks whether the copies were lost. A look is one small question, and the time to the next
+/// one is most of what a rebuild waits for.
+const COPIES_LOOK: Duration = Duration::from_millis(200);
 /// Between two comparisons of all copies with their rows (A1).
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// Outbox rows trimmed in one statement, so that no sweep holds the writer for long.
@@ -209,29 +213,35 @@ impl Desk {
         }
     }
 
-    /// Compares copies with rows now and then, and rebuilds them when they were lost (A1).
+    /// Compares copies with rows now and then, and rebuilds them as soon as they were lost (A1).
     async fn sweep_copies(self: Arc<Self>, stop: CancellationToken) {
         let Some(copies) = &self.copies else { return };
-        let (mut ticks, mut known, mut since) = (every(EVERY), Duration::ZERO, RECONCILE_EVERY);
+        let (mut ticks, mut losses) = (every(COPIES_LOOK), Losses::default());
+        let (mut is_ours, mut asked) = (false, None::<Instant>);
+        let mut due = Instant::now();
         while tick(&mut ticks, &stop).await {
-            since += EVERY;
-            // Emptying Redis is no event: the age of what it holds is the only sign.
-            let age = self.coordination.presence.age().await.unwrap_or(Duration::MAX);
-            if age < known {
-                since = RECONCILE_EVERY;
+            let presence = self.coordination.presence.as_ref();
+            let look = losses.look(presence, self.source.clock().as_ref()).await;
+            if look == Look::Lost {
+                due = Instant::now();
             }
-            known = age;
-            // Held between two comparisons too, else every process would make its own.
-            if !self.has(Task::Reconcile, TASK_TTL).await {
+            // Held between two comparisons too, else every process would make its own; asked no more
+            // often than the other tasks.
+            if look == Look::Lost || asked.is_none_or(|asked| asked.elapsed() >= EVERY) {
+                is_ours = self.has(Task::Reconcile, TASK_TTL).await;
+                asked = Some(Instant::now());
+            }
+            if !is_ours || look == Look::Away || due > Instant::now() {
                 continue;
             }
-            if since < RECONCILE_EVERY || age == Duration::MAX {
-                continue;
-            }
-            match copies.reconcile().await {
-                Ok(()) => since = Duration::ZERO,
-                Err(fault) => tracing::warn!(%fault, "reconciling is held up"),
-            }
+            due = match copies.reconcile().await {
+                Ok(()) => Instant::now() + RECONCILE_EVERY,
+                Err(fault) => {
+                    tracing::warn!(%fault, "reconciling is held up");
+                    // A back-off: rows that cannot be read announce nothing either.
+                    Instant::now() + EVERY
+                }
+            };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use fred::types::Value;
+use futures_util::{TryStreamExt as _, stream};
 use kefu_assignment::{BoardPage, LoadBoard, LoadCopy, SessionCopy};
 use kefu_core::{AdminId, SessionId, StoreFault, UserId};
 use kefu_session::Status;
@@ -17,6 +18,9 @@ static LIST_OPEN: Script = Script::new("list_open", include_str!("lua/list_open.
 
 /// Rows a script takes at once. Nothing else runs meanwhile, so it must be over in a millisecond.
 const ROWS: usize = 64;
+
+/// Scripts on their way at once. The server runs them one by one, and others' commands in between.
+const AT_ONCE: usize = 8;
 
 /// About how many sessions a page holds.
 const PAGE: u32 = 500;
@@ -70,13 +74,11 @@ impl RedisLoadBoard {
 #[async_trait]
 impl LoadBoard for RedisLoadBoard {
     async fn apply(&self, sessions: &[SessionCopy], agents: &[LoadCopy]) -> Result<(), StoreFault> {
-        for rows in sessions.chunks(ROWS) {
-            self.apply_sessions(rows).await?;
-        }
-        for rows in agents.chunks(ROWS) {
-            self.apply_loads(rows).await?;
-        }
-        Ok(())
+        // In any order: each row goes only over an older version of itself.
+        let sessions = stream::iter(sessions.chunks(ROWS).map(Ok));
+        sessions.try_for_each_concurrent(AT_ONCE, |rows| self.apply_sessions(rows)).await?;
+        let agents = stream::iter(agents.chunks(ROWS).map(Ok));
+        agents.try_for_each_concurrent(AT_ONCE, |rows| self.apply_loads(rows)).await
     }
 
     async fn find_owner(&self, session: SessionId) -> Result<Option<AdminId>, StoreFault> {

@@ -23,8 +23,9 @@ const QUEUED_COMMANDS: usize = 4_096;
 const QUEUED_MESSAGES: usize = 8_192;
 
 /// First and longest wait between attempts to connect, and what chance adds to each, so that nodes
-/// that lost Redis together do not come back together.
-const RECONNECT: (u32, u32, u32) = (20, 2_000, 100);
+/// that lost Redis together do not come back together. The longest is short: an attempt costs next to
+/// nothing, and until one succeeds people on two nodes do not hear each other.
+const RECONNECT: (u32, u32, u32) = (20, 400, 100);
 
 /// An open question this old means that the connection is dead, though no one closed it.
 pub(crate) const UNRESPONSIVE: Duration = Duration::from_secs(3);

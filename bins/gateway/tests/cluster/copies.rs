@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
+use tokio::time::Instant;
 
 use crate::support::{ClusterHouse, until};
-
-/// Keys asked for at once; a command line has an end.
-const AT_ONCE: usize = 500;
 
 /// Everything of which Redis holds a copy.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,55 +42,64 @@ impl Copied {
         copied
     }
 
-    /// What Redis says, stray keys included.
+    /// What Redis says, stray keys included, all at one moment.
     fn in_redis(house: &ClusterHouse) -> Result<Self> {
-        let line = house.redis(&["ZRANGE", "cs:queue:pending", "0", "-1"])?;
-        let line = line.iter().filter(|member| !member.is_empty());
-        Ok(Self {
-            owners: keys(house, "cs:session:owner:")?,
-            active: keys(house, "cs:user:active_session:")?,
-            loads: keys(house, "cs:agent:load:")?,
-            line: line.map(|member| member.trim_start_matches('0').to_owned()).collect(),
-            open: house
-                .redis(&["SMEMBERS", "cs:copy:open"])?
-                .into_iter()
-                .filter(|member| !member.is_empty())
-                .collect(),
-        })
+        let mut copied = Self::default();
+        for line in house.redis(&["EVAL", SNAPSHOT, "0"])? {
+            let mut parts = line.splitn(3, ' ');
+            let (kind, name, value) = (parts.next(), parts.next(), parts.next());
+            let (name, value) = (name.unwrap_or_default().to_owned(), value.unwrap_or_default());
+            match kind {
+                Some("owner") => drop(copied.owners.insert(name, value.to_owned())),
+                Some("active") => drop(copied.active.insert(name, value.to_owned())),
+                Some("load") => drop(copied.loads.insert(name, value.to_owned())),
+                Some("line") => copied.line.push(name.trim_start_matches('0').to_owned()),
+                Some("open") => drop(copied.open.insert(name)),
+                _ => ensure!(line.is_empty(), "redis-cli: {line}"),
+            }
+        }
+        Ok(copied)
     }
 }
 
-/// Every key with a prefix: what follows the prefix, and the value.
-fn keys(house: &ClusterHouse, prefix: &str) -> Result<BTreeMap<String, String>> {
-    let names: BTreeSet<String> =
-        house.redis(&["--scan", "--pattern", &format!("{prefix}*")])?.into_iter().collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut found = BTreeMap::new();
-    for some in names.chunks(AT_ONCE) {
-        let values = house.redis(&[&["MGET"], some].concat())?;
-        for (name, value) in some.iter().zip(values) {
-            let name = name.strip_prefix(prefix).context("the prefix")?;
-            // Taken away between the two commands.
-            if !value.is_empty() {
-                found.insert(name.to_owned(), value);
-            }
-        }
-    }
-    Ok(found)
-}
+/// Every copy, a line each. One script, so that what it sees is of one moment and its time is known.
+const SNAPSHOT: &str = "
+local lines = {}
+local function add(kind, prefix)
+    for _, key in ipairs(redis.call('KEYS', prefix .. '*')) do
+        lines[#lines + 1] = kind .. ' ' .. string.sub(key, #prefix + 1) .. ' ' .. redis.call('GET', key)
+    end
+end
+add('owner', 'cs:session:owner:')
+add('active', 'cs:user:active_session:')
+add('load', 'cs:agent:load:')
+for _, member in ipairs(redis.call('ZRANGE', 'cs:queue:pending', 0, -1)) do
+    lines[#lines + 1] = 'line ' .. member
+end
+for _, member in ipairs(redis.call('SMEMBERS', 'cs:copy:open')) do
+    lines[#lines + 1] = 'open ' .. member
+end
+return lines";
 
 /// Waits until every copy is exact.
 pub(crate) async fn until_exact(house: &ClusterHouse) -> Result<()> {
+    exact_at(house).await.map(drop)
+}
+
+/// Waits until every copy is exact; by when they were.
+pub(crate) async fn exact_at(house: &ClusterHouse) -> Result<Instant> {
+    let mut at = Instant::now();
     let waited = until("copies equal to SQL", async || {
         // Not there yet after a kill: the next look finds out.
         let Ok(redis) = Copied::in_redis(house) else { return Ok(false) };
+        at = Instant::now();
         Ok(redis == Copied::in_sql(house))
     });
     if let Err(error) = waited.await {
         let (sql, redis) = (Copied::in_sql(house), Copied::in_redis(house)?);
         bail!("{error:#}\nSQL: {sql:?}\nRedis: {redis:?}");
     }
-    Ok(())
+    Ok(at)
 }
 
 /// What must be true of the rows at any moment: loads are counts, within caps, one open session a user.

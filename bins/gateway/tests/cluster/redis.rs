@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use tokio::time::Instant;
 
-use crate::copies::{rows_hold, until_exact};
+use crate::copies::{exact_at, rows_hold, until_exact};
 use crate::load::Load;
 use crate::support::{ClusterHouse, HouseBuilder, setting, until};
 
@@ -38,10 +38,12 @@ async fn an_emptied_and_a_killed_redis_stop_nobody_and_come_back_exact() -> Resu
     fill(&house, sessions);
     load.acked(MEANWHILE).await?;
 
+    until_exact(&house).await?;
+
     house.redis.flush();
     let begin = Instant::now();
-    until_exact(&house).await?;
-    println!("redis: {sessions} sessions exact {:.1} s after FLUSHALL", seconds(begin));
+    let took = exact_at(&house).await? - begin;
+    println!("redis: {sessions} sessions exact {:.2} s after FLUSHALL", took.as_secs_f64());
     load.acked(MEANWHILE).await?;
 
     house.redis.kill();
@@ -58,8 +60,8 @@ async fn an_emptied_and_a_killed_redis_stop_nobody_and_come_back_exact() -> Resu
     ensure!(after.unavailable == 0, "a send was refused: {after:?}");
     house.redis.restart();
     let begin = Instant::now();
-    until_exact(&house).await?;
-    println!("redis: {sessions} sessions exact {:.1} s after its return", seconds(begin));
+    let took = exact_at(&house).await? - begin;
+    println!("redis: {sessions} sessions exact {:.2} s after its return", took.as_secs_f64());
     for gateway in 0..house.gateways.len() {
         until("ready again", async || Ok(house.missing(gateway).await?.is_none())).await?;
     }
