@@ -17,7 +17,8 @@ async fn connect(folder: &Path) -> DatabaseConnection {
 async fn migrating_again_changes_nothing() {
     let folder = TempDir::new().unwrap();
     let database = connect(folder.path()).await;
-    let pending = vec!["m20261130_000001_chat".to_owned(), "m20261130_000002_cluster".to_owned()];
+    let pending = ["m20261130_000001_chat", "m20261130_000002_cluster", "m20261201_000003_console"];
+    let pending = pending.map(str::to_owned).to_vec();
     assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Pending(pending));
     for _ in 0..2 {
         migrate(&database).await.unwrap();

@@ -83,6 +83,16 @@ snowflake_id!(
     AssignmentId,
     "assignmentId"
 );
+snowflake_id!(
+    /// A private note (`cg_chat_note.note_id`).
+    NoteId,
+    "noteId"
+);
+snowflake_id!(
+    /// A canned reply (`cg_chat_canned.id`).
+    CannedId,
+    "id"
+);
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $valid:expr) => {

@@ -12,8 +12,8 @@ pub mod text;
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use error::{ErrorCode, RetryClass, StoreFault};
 pub use id::{
-    AdminId, AssignmentId, ClientMsgId, ConnId, EventId, InvalidId, MsgId, NodeName, Seq,
-    SessionId, TraceId, UserId, WorkerId,
+    AdminId, AssignmentId, CannedId, ClientMsgId, ConnId, EventId, InvalidId, MsgId, NodeName,
+    NoteId, Seq, SessionId, TraceId, UserId, WorkerId,
 };
 pub use page::{Page, PageLimit};
 pub use person::{Actor, AgentInfo, Balance, Caller, Person, Role, UserInfo};

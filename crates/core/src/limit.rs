@@ -6,8 +6,14 @@ use std::time::Duration;
 pub const MAX_MESSAGE_CHARS: usize = 500;
 /// Scalar values in a rating comment (`protocol.md`).
 pub const MAX_RATING_CHARS: usize = 500;
-/// Scalar values in a transfer note (T4).
+/// Scalar values in a transfer note and in a private note (T4).
 pub const MAX_NOTE_CHARS: usize = 500;
+/// Scalar values in a canned reply: what it becomes is a message.
+pub const MAX_CANNED_CHARS: usize = MAX_MESSAGE_CHARS;
+/// Scalar values in the shortcut of a canned reply, which is typed.
+pub const MAX_SHORTCUT_CHARS: usize = 32;
+/// Canned replies of one agent, and of the team: a menu that is read, and a bound for its list.
+pub const MAX_CANNED: usize = 100;
 /// Scalar values in an avatar URL (T4).
 pub const MAX_AVATAR_CHARS: usize = 512;
 /// Scalar values in every other stored string (T4).

@@ -67,7 +67,9 @@ impl Copies {
                 changed.agents.insert(admin_id.clone());
             }
             // Neither an owner nor a load nor the line.
-            Event::SessionRated { .. } | Event::MessageStored { .. } => return,
+            Event::SessionRated { .. } | Event::MessageStored { .. } | Event::NoteAdded { .. } => {
+                return;
+            }
         }
         drop(changed);
         self.wake.notify_one();

@@ -22,8 +22,8 @@ const TURNS: usize = 64;
 /// Turns committed events into pushes. The same event may come by several ways, from this node and from
 /// others, early and late: each is told once (N2), and a stale one takes back nothing that is newer.
 pub(crate) struct Fanout {
-    stores: Stores,
-    connections: Arc<dyn Connections>,
+    pub(crate) stores: Stores,
+    pub(crate) connections: Arc<dyn Connections>,
     delivery: Delivery,
     news: Arc<News>,
     typing: Typing,
@@ -52,7 +52,8 @@ impl Told {
             | Event::SessionRequeued { .. }
             | Event::SessionEnded { .. }
             | Event::SessionRated { .. }
-            | Event::AgentChanged { .. } => &mut self.changes,
+            | Event::AgentChanged { .. }
+            | Event::NoteAdded { .. } => &mut self.changes,
         }
     }
 }
@@ -134,6 +135,7 @@ impl Fanout {
                 self.agent_changed(admin_id, origin).await?;
                 self.news.touch();
             }
+            Event::NoteAdded { note_id, .. } => self.noted(envelope, *note_id).await?,
         }
         Ok(())
     }
@@ -307,7 +309,8 @@ impl Fanout {
             | Event::SessionRequeued { session_id, .. }
             | Event::SessionEnded { session_id, .. }
             | Event::SessionRated { session_id, .. }
-            | Event::MessageStored { session_id, .. } => session_id.hash(&mut hasher),
+            | Event::MessageStored { session_id, .. }
+            | Event::NoteAdded { session_id, .. } => session_id.hash(&mut hasher),
             Event::AgentChanged { admin_id, .. } => admin_id.hash(&mut hasher),
         }
         let turns = self.turns.len() as u64;
@@ -374,7 +377,8 @@ impl Handler for DrainOnEvent {
             }
             Event::SessionAssigned { from: None, .. }
             | Event::SessionRated { .. }
-            | Event::MessageStored { .. } => Ok(()),
+            | Event::MessageStored { .. }
+            | Event::NoteAdded { .. } => Ok(()),
         }
     }
 }

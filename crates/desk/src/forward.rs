@@ -158,12 +158,13 @@ fn addressees(event: &Event) -> Vec<Person> {
 fn audience(event: &Event, nodes: BTreeSet<NodeName>) -> Option<Audience> {
     match event {
         Event::MessageStored { .. } => (!nodes.is_empty()).then_some(Audience::Nodes(nodes)),
-        // Few, and each changes the line that every console sees.
+        // Few, and each changes the line that every console sees, or is for supervisors anywhere.
         Event::SessionOpened { .. }
         | Event::SessionAssigned { .. }
         | Event::SessionRequeued { .. }
         | Event::SessionEnded { .. }
-        | Event::AgentChanged { .. } => Some(Audience::Others),
+        | Event::AgentChanged { .. }
+        | Event::NoteAdded { .. } => Some(Audience::Others),
         Event::SessionRated { .. } => None,
     }
 }
@@ -275,7 +276,8 @@ impl Relayed {
             | Push::SessionNew(_)
             | Push::SessionRemoved { .. }
             | Push::QueueList { .. }
-            | Push::AgentStatus { .. } => None,
+            | Push::AgentStatus { .. }
+            | Push::Note { .. } => None,
         }
     }
 }

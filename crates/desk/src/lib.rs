@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agents;
+mod canned;
 mod cluster;
 mod config;
 mod connect;
@@ -14,6 +15,7 @@ mod listen;
 mod lock;
 mod loss;
 mod news;
+mod note;
 mod owners;
 mod ports;
 mod read;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kefu_assignment::{AssignLock, AssignmentStore};
+use kefu_console::{CannedStore, NoteStore};
 use kefu_core::{ConnId, Person, Seq, SessionId};
 use kefu_events::Outbox;
 use kefu_messaging::{MessageStore, Push, Pusher, Reach};
@@ -27,6 +28,10 @@ pub struct Stores {
     pub messages: Arc<dyn MessageStore>,
     /// Rows of uploads.
     pub uploads: Arc<dyn UploadLedger>,
+    /// Private notes.
+    pub notes: Arc<dyn NoteStore>,
+    /// Canned replies.
+    pub canned: Arc<dyn CannedStore>,
     /// Committed events.
     pub outbox: Arc<dyn Outbox>,
 }
@@ -83,6 +88,9 @@ pub trait Connections: Pusher {
 
     /// Pushes to one connection only.
     async fn push_one(&self, conn: ConnId, push: &Push);
+
+    /// Pushes to every supervisor connected, except to these people.
+    async fn push_to_supervisors(&self, push: &Push, except: &[Person]);
 }
 
 /// A process that serves nobody directly, such as the queue drainer.
@@ -113,4 +121,6 @@ impl Connections for NoConnections {
     }
 
     async fn push_one(&self, _: ConnId, _: &Push) {}
+
+    async fn push_to_supervisors(&self, _: &Push, _: &[Person]) {}
 }

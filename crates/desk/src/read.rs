@@ -41,7 +41,11 @@ impl Desk {
         Ok(self.stores.agents.list_online().await?)
     }
 
-    async fn readable(&self, caller: &Caller, id: SessionId) -> Result<Session, DeskError> {
+    pub(crate) async fn readable(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Session, DeskError> {
         let session = self.find(id).await?;
         let owns_open = self.owns_open_session_of(caller, &session).await?;
         access(&session, caller, Access::Read, owns_open)?;
@@ -85,6 +89,6 @@ impl Desk {
     }
 }
 
-fn not_for_users(caller: &Caller) -> Result<(), Refusal> {
+pub(crate) fn not_for_users(caller: &Caller) -> Result<(), Refusal> {
     if caller.user_id().is_some() { Err(Refusal::Forbidden) } else { Ok(()) }
 }

@@ -2,7 +2,9 @@
 
 pub mod agent;
 pub mod assignment;
+pub mod canned;
 pub mod message;
+pub mod note;
 pub mod outbox;
 pub mod session;
 mod unreadable;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use kefu_core::{
-    Actor, AdminId, EventId, IdSource, MsgId, NodeName, Seq, SessionId, Timestamp, TraceId, UserId,
+    Actor, AdminId, EventId, IdSource, MsgId, NodeName, NoteId, Seq, SessionId, Timestamp, TraceId,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 
-/// Version of the event shapes below. Readers skip versions they do not know, with a metric (N1).
-pub const SCHEMA_VERSION: u16 = 1;
+/// The newest version among the event shapes below. Readers skip versions they do not know, with a metric (N1).
+pub const SCHEMA_VERSION: u16 = 2;
 
 /// How a session came to its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +94,8 @@ pub enum Event {
     },
     /// An agent's availability, cap or liveness changed.
     AgentChanged { admin_id: AdminId, online: bool, live: bool },
+    /// An agent or a supervisor wrote a private note. Of no interest to any user (B95).
+    NoteAdded { session_id: SessionId, note_id: NoteId, admin_id: AdminId },
 }
 
 impl Event {
@@ -107,6 +110,22 @@ impl Event {
             Self::SessionRated { .. } => "session_rated",
             Self::MessageStored { .. } => "message_stored",
             Self::AgentChanged { .. } => "agent_changed",
+            Self::NoteAdded { .. } => "note_added",
+        }
+    }
+
+    /// The version in which the kind first had its present shape: what an older reader skips.
+    #[must_use]
+    pub const fn schema_version(&self) -> u16 {
+        match self {
+            Self::SessionOpened { .. }
+            | Self::SessionAssigned { .. }
+            | Self::SessionRequeued { .. }
+            | Self::SessionEnded { .. }
+            | Self::SessionRated { .. }
+            | Self::MessageStored { .. }
+            | Self::AgentChanged { .. } => 1,
+            Self::NoteAdded { .. } => 2,
         }
     }
 
@@ -119,7 +138,8 @@ impl Event {
             | Self::SessionRequeued { session_id, .. }
             | Self::SessionEnded { session_id, .. }
             | Self::SessionRated { session_id, .. }
-            | Self::MessageStored { session_id, .. } => format!("session:{session_id}"),
+            | Self::MessageStored { session_id, .. }
+            | Self::NoteAdded { session_id, .. } => format!("session:{session_id}"),
             Self::AgentChanged { admin_id, .. } => format!("agent:{admin_id}"),
         }
     }
@@ -168,7 +188,7 @@ impl Envelope {
     #[must_use]
     pub fn new(event: Event, context: &EventContext, ids: &dyn IdSource) -> Self {
         let id = EventId::next_after(ids, 0);
-        Self::stored(id, SCHEMA_VERSION, context, event)
+        Self::stored(id, event.schema_version(), context, event)
     }
 
     /// Rebuilds an envelope from its outbox row.

@@ -22,6 +22,7 @@ pub(crate) use outbound::{Next, Note, Outbound};
 pub(crate) struct Peer {
     pub(crate) conn: ConnId,
     pub(crate) person: Person,
+    pub(crate) is_supervisor: bool,
     pub(crate) locale: Locale,
     pub(crate) outbound: Arc<Outbound>,
 }
@@ -187,6 +188,13 @@ impl Connections for Registry {
         if let Some(peer) = peer {
             self.spread(&[peer], push);
         }
+    }
+
+    async fn push_to_supervisors(&self, push: &Push, except: &[Person]) {
+        let peers = self.consoles.iter().map(|entry| Arc::clone(entry.value()));
+        let peers: Vec<_> =
+            peers.filter(|peer| peer.is_supervisor && !except.contains(&peer.person)).collect();
+        self.spread(&peers, push);
     }
 }
 

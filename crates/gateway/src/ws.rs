@@ -1,6 +1,7 @@
 //! The WebSocket: upgrade, then one task per connection.
 
 mod answer;
+mod backstage;
 mod connect;
 mod connection;
 mod frames;

@@ -39,6 +39,8 @@ impl MemoryWorld {
             line: world.clone(),
             messages: world.clone(),
             uploads: world.clone(),
+            notes: world.clone(),
+            canned: world.clone(),
             outbox: world,
         }
     }

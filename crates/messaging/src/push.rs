@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use kefu_console::Note;
 use kefu_core::{
     Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
 };
@@ -140,6 +141,13 @@ pub enum Push {
         max_sessions: u32,
         /// The load.
         active_sessions: u32,
+    },
+    /// `chat.note.new`: only ever to agents and supervisors (B95).
+    Note {
+        /// The note.
+        note: Arc<Note>,
+        /// Whether it goes to the author's own other devices, which may see its key.
+        own: bool,
     },
 }
 

@@ -41,6 +41,8 @@ const HIGHEST_ID: &str = "SELECT GREATEST( \
      (SELECT MAX(id) FROM cg_chat_session), \
      (SELECT MAX(msg_id) FROM cg_chat_message), \
      (SELECT MAX(id) FROM cg_chat_assignment), \
+     (SELECT MAX(note_id) FROM cg_chat_note), \
+     (SELECT MAX(id) FROM cg_chat_canned), \
      (SELECT MAX(id) FROM cg_chat_outbox), \
      (SELECT MAX(last_assigned) FROM cg_chat_agent), 0)";
 

@@ -12,10 +12,12 @@ use sqlx::postgres::PgPool;
 
 use crate::agent::PgAgentDirectory;
 use crate::assignment::PgAssignmentStore;
+use crate::canned::PgCannedStore;
 use crate::connect::PgOptions;
 use crate::error::Failure;
 use crate::line::PgWaitingLine;
 use crate::message::PgMessageStore;
+use crate::note::PgNoteStore;
 use crate::outbox::PgOutbox;
 use crate::rows::{Query, column, query};
 use crate::session::PgSessionStore;
@@ -106,6 +108,8 @@ impl PgStore {
             line: Arc::new(PgWaitingLine(database())),
             messages: Arc::new(PgMessageStore(database())),
             uploads: Arc::new(PgUploadLedger(database())),
+            notes: Arc::new(PgNoteStore(database())),
+            canned: Arc::new(PgCannedStore(database())),
             outbox: Arc::new(PgOutbox(database())),
         }
     }

@@ -181,6 +181,15 @@ pub(crate) async fn lock(
     rows::locked::<Entity, _>(transaction, query(LOCK).bind(raw(ids))).await
 }
 
+/// The user's open session, as it is now; not locked.
+pub(crate) async fn open_of(
+    transaction: &mut Transaction,
+    user: &UserId,
+) -> Result<Option<Session>, Failure> {
+    let open = query(OPEN_BY_USER).bind(user.as_str());
+    Ok(rows::locked::<Entity, _>(transaction, open).await?.pop())
+}
+
 pub(crate) fn raw(ids: &[SessionId]) -> Vec<i64> {
     ids.iter().map(|id| id.get()).collect()
 }

@@ -8,10 +8,12 @@ use kefu_core::{AdminId, ClientMsgId, ErrorCode, MsgId, Role, Seq, SessionId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::canned::{CannedListRequest, CannedPut, CannedRef};
 use crate::fields::{Fields, Problem, Required as _};
 use crate::frames::frames;
 use crate::history::HistoryRequest;
 use crate::locale::Locale;
+use crate::note::{NoteAdd, NoteListRequest};
 use crate::send::SendMessage;
 use crate::text::{
     Comment, DecimalId, PersonId, Position, Score, ShortText, decimal, optional_decimal,
@@ -50,6 +52,16 @@ frames! {
         "chat.session.claim" => Claim(SessionRef),
         /// Asks for all agents.
         "chat.agent.list" => AgentList(Empty),
+        /// Writes a private note about a session.
+        "chat.note.add" => NoteAdd(NoteAdd),
+        /// Asks for a session's private notes.
+        "chat.note.list" => NoteList(NoteListRequest),
+        /// Asks for canned replies.
+        "chat.canned.list" => CannedList(CannedListRequest),
+        /// Writes a canned reply.
+        "chat.canned.put" => CannedPut(CannedPut),
+        /// Deletes a canned reply.
+        "chat.canned.delete" => CannedDelete(CannedRef),
     }
 }
 
@@ -76,6 +88,11 @@ impl ClientFrame {
             "chat.queue.list" => Self::QueueList(Empty {}),
             "chat.session.claim" => Self::Claim(SessionRef::parse(fields)?),
             "chat.agent.list" => Self::AgentList(Empty {}),
+            "chat.note.add" => Self::NoteAdd(NoteAdd::parse(fields)?),
+            "chat.note.list" => Self::NoteList(NoteListRequest::parse(fields)?),
+            "chat.canned.list" => Self::CannedList(CannedListRequest::parse(fields)?),
+            "chat.canned.put" => Self::CannedPut(CannedPut::parse(fields)?),
+            "chat.canned.delete" => Self::CannedDelete(CannedRef::parse(fields)?),
             _ => return Err(Problem { code: ErrorCode::UnknownEvent, message: UNKNOWN.into() }),
         })
     }

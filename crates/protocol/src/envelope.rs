@@ -56,7 +56,7 @@ pub struct FrameError {
     pub code: ErrorCode,
     /// For people; names the field, never its content.
     pub message: String,
-    /// The key of a send, where it could be read.
+    /// The key of a send or a note, where it could be read.
     pub client_msg_id: Option<ClientMsgId>,
     /// The client's label, where it could be read.
     pub reference: Option<Ref>,
@@ -112,7 +112,8 @@ impl Envelope {
 
     /// The key of a send; nothing when it is missing or not a key.
     fn client_msg_id(&self) -> Option<ClientMsgId> {
-        let key = self.payload.get("clientMsgId").filter(|_| self.event == "chat.message.send")?;
+        let has_key = matches!(self.event.as_str(), "chat.message.send" | "chat.note.add");
+        let key = self.payload.get("clientMsgId").filter(|_| has_key)?;
         ClientMsgId::new(key.as_str()?).ok()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use kefu_core::text::{TextError, check_free_text, check_short_text};
-use kefu_core::{ErrorCode, Seq, SessionId};
+use kefu_core::{ErrorCode, PageLimit, Seq, SessionId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -88,6 +88,12 @@ impl Fields {
         let Some(value) = self.take(name) else { return Ok(None) };
         let number = value.as_u64().and_then(|number| T::try_from(number).ok());
         number.map(Some).ok_or_else(|| Problem::bad(format!("{name} must be a whole number")))
+    }
+
+    /// `limit`, 50 when left out.
+    pub(crate) fn page_limit(&mut self) -> Result<PageLimit, Problem> {
+        let Some(limit) = self.whole("limit")? else { return Ok(PageLimit::MAX) };
+        PageLimit::new(limit).ok_or_else(|| Problem::bad("limit must be 1 to 50"))
     }
 
     pub(crate) fn seq(&mut self, name: &str) -> Result<Option<Seq>, Problem> {

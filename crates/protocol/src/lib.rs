@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod canned;
 mod client;
 mod close;
 mod envelope;
@@ -8,6 +9,7 @@ mod frames;
 mod history;
 pub mod http;
 mod locale;
+mod note;
 mod push;
 mod schema;
 mod send;
@@ -15,6 +17,10 @@ mod server;
 mod text;
 mod vocabulary;
 
+pub use canned::{
+    CannedCursor, CannedItem, CannedList, CannedListRequest, CannedPut, CannedRef, CannedScope,
+    CannedStored,
+};
 pub use client::{
     Ack, AgentOffline, AgentOnline, ClientFrame, Connect, Empty, Rate, SessionRef, Token, Transfer,
 };
@@ -22,6 +28,7 @@ pub use close::CloseCode;
 pub use envelope::{FrameError, Inbound, Outbound, Ref};
 pub use history::{HistoryRequest, InvalidWindow};
 pub use locale::Locale;
+pub use note::{NoteAdd, NoteList, NoteListRequest, NoteObject};
 pub use push::frame_of_push;
 pub use schema::document as schema_document;
 pub use send::SendMessage;

@@ -3,6 +3,7 @@
 use kefu_messaging::Push;
 
 use crate::locale::Locale;
+use crate::note::NoteObject;
 use crate::server::ServerFrame;
 use crate::server::agent::{AgentStatus, QueueList, SessionRemoved};
 use crate::server::message::{MessageObject, PeerAck, SignLinks};
@@ -61,5 +62,6 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
                 active_sessions: *active_sessions,
             })
         }
+        Push::Note { note, own } => ServerFrame::NoteNew(NoteObject::new(note, *own)),
     }
 }

@@ -9,7 +9,9 @@ pub(crate) mod session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::canned::{CannedList, CannedRef, CannedStored};
 use crate::frames::frames;
+use crate::note::{NoteList, NoteObject};
 use crate::vocabulary::Typing;
 use agent::{AgentList, AgentStatus, QueueList, SessionNew, SessionRemoved};
 use connected::Connected;
@@ -64,5 +66,15 @@ frames! {
         "chat.session.transferred" => SessionTransferred(SessionTransferred),
         /// The answer to `chat.agent.list`.
         "chat.agent.list" => AgentList(AgentList),
+        /// A private note. The answer to `chat.note.add`, and a push; never to a user (B95).
+        "chat.note.new" => NoteNew(NoteObject),
+        /// The answer to `chat.note.list`.
+        "chat.note.list" => NoteList(NoteList),
+        /// The answer to `chat.canned.list`.
+        "chat.canned.list" => CannedList(CannedList),
+        /// The answer to `chat.canned.put`.
+        "chat.canned.put" => CannedPut(CannedStored),
+        /// The answer to `chat.canned.delete`.
+        "chat.canned.delete" => CannedDelete(CannedRef),
     }
 }

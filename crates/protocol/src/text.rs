@@ -129,6 +129,16 @@ schema_of!(
     }
 );
 schema_of!(
+    /// The shortcut of a canned reply.
+    Shortcut,
+    {
+        "description": "No white space, no control characters, no `/` in front.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 32
+    }
+);
+schema_of!(
     /// Stars.
     Score,
     { "description": "1 is worst, 5 is best.", "type": "integer", "minimum": 1, "maximum": 5 }
@@ -136,7 +146,7 @@ schema_of!(
 schema_of!(
     /// `limit`.
     PageSize,
-    { "description": "Messages in a page.", "type": "integer", "minimum": 1, "maximum": 50 }
+    { "description": "Entries in a page.", "type": "integer", "minimum": 1, "maximum": 50 }
 );
 
 /// `code` of an error.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 const WORDS: [&str; 9] =
     ["text", "image", "read", "delivered", "consult", "resume", "12", "a1", "k"];
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 27] = [
     "token",
     "source",
     "intent",
@@ -31,6 +31,13 @@ const FIELDS: [&str; 20] = [
     "targetAdminId",
     "note",
     "limit",
+    "before",
+    "query",
+    "cursor",
+    "id",
+    "shortcut",
+    "title",
+    "scope",
 ];
 
 fn value() -> impl Strategy<Value = Value> {

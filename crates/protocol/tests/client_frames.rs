@@ -61,6 +61,18 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("chat.queue.list", json!({})),
         ("chat.session.claim", json!({ "sessionId": "12" })),
         ("chat.agent.list", json!({})),
+        ("chat.note.add", json!({ "sessionId": "12", "content": "急\n", "clientMsgId": "n1" })),
+        ("chat.note.add", json!({ "sessionId": "12", "content": "x" })),
+        ("chat.note.list", json!({ "sessionId": "12", "before": "9", "limit": 7 })),
+        ("chat.note.list", json!({ "sessionId": "12" })),
+        ("chat.canned.list", json!({})),
+        ("chat.canned.list", json!({ "query": "/退", "cursor": "50", "limit": 50 })),
+        ("chat.canned.put", json!({ "shortcut": "退款", "content": "好\n的", "scope": "mine" })),
+        (
+            "chat.canned.put",
+            json!({ "id": "4", "shortcut": "hi", "title": "你好", "content": "x", "scope": "team" }),
+        ),
+        ("chat.canned.delete", json!({ "id": "4" })),
     ]
 }
 
@@ -173,7 +185,7 @@ fn what_is_not_the_envelope_counts_as_malformed() {
 
 #[test]
 fn other_namespaces_and_unknown_names_are_unknown_events() {
-    for event in ["game.start", "chat.nope", "chat", "", "CHAT.PING", "chat.note.add"] {
+    for event in ["game.start", "chat.nope", "chat", "", "CHAT.PING", "chat.note.burn"] {
         for payload in [json!({}), json!(7)] {
             let frame = json!({ "event": event, "payload": payload, "ref": "r1" });
             let error = read(&frame).expect_err(event);
@@ -236,6 +248,37 @@ fn a_bad_field_is_named_and_its_content_is_not_repeated() {
             "targetAdminId",
             json!({ "sessionId": "1", "targetAdminId": "a b" }),
         ),
+        other("chat.note.add", "sessionId", json!({ "content": "x" })),
+        other("chat.note.add", "content", json!({ "sessionId": "1" })),
+        other("chat.note.add", "content", json!({ "sessionId": "1", "content": secret })),
+        other(
+            "chat.note.add",
+            "clientMsgId",
+            json!({ "sessionId": "1", "content": "x", "clientMsgId": "k".repeat(129) }),
+        ),
+        other("chat.note.list", "before", json!({ "sessionId": "1", "before": 7 })),
+        other("chat.note.list", "limit", json!({ "sessionId": "1", "limit": 51 })),
+        other("chat.canned.list", "query", json!({ "query": "q".repeat(129) })),
+        other("chat.canned.list", "cursor", json!({ "cursor": "s3cret" })),
+        other("chat.canned.list", "limit", json!({ "limit": 0 })),
+        other("chat.canned.put", "shortcut", json!({ "content": "x", "scope": "mine" })),
+        other(
+            "chat.canned.put",
+            "shortcut",
+            json!({ "shortcut": "s3cret s3cret", "content": "x", "scope": "mine" }),
+        ),
+        other("chat.canned.put", "scope", json!({ "shortcut": "hi", "content": "x" })),
+        other(
+            "chat.canned.put",
+            "scope",
+            json!({ "shortcut": "hi", "content": "x", "scope": "s3cret" }),
+        ),
+        other(
+            "chat.canned.put",
+            "title",
+            json!({ "shortcut": "h", "content": "x", "scope": "team", "title": "t".repeat(129) }),
+        ),
+        other("chat.canned.delete", "id", json!({ "id": 4 })),
         other("chat.history", "limit", json!({ "sessionId": "1", "limit": 51 })),
         other("chat.history", "limit", json!({ "sessionId": "1", "limit": 0 })),
         other(
@@ -259,7 +302,11 @@ fn content_has_codes_of_its_own() {
         |content: String| json!({ "msgType": "image", "content": content, "clientMsgId": "k" });
     let rate = |content: String| json!({ "sessionId": "1", "rating": 1, "content": content });
     let note = |note: String| json!({ "sessionId": "1", "targetAdminId": "a", "note": note });
+    let private = |content: String| json!({ "sessionId": "1", "content": content });
+    let canned = |content: String| json!({ "shortcut": "hi", "scope": "mine", "content": content });
     accepted("chat.message.send", text("😀".repeat(500)));
+    accepted("chat.note.add", private("好".repeat(500)));
+    accepted("chat.canned.put", canned("好".repeat(500)));
     accepted("chat.session.rate", rate("好".repeat(500)));
     accepted("chat.session.transfer", note("好".repeat(500)));
     for (event, payload, code) in [
@@ -271,6 +318,10 @@ fn content_has_codes_of_its_own() {
         ("chat.message.send", image("javascript:alert(1)".into()), ErrorCode::BadRequest),
         ("chat.session.rate", rate("好".repeat(501)), ErrorCode::ContentTooLong),
         ("chat.session.transfer", note("好".repeat(501)), ErrorCode::ContentTooLong),
+        ("chat.note.add", private("好".repeat(501)), ErrorCode::ContentTooLong),
+        ("chat.note.add", private("\u{3000}\n".into()), ErrorCode::ContentEmpty),
+        ("chat.canned.put", canned("好".repeat(501)), ErrorCode::ContentTooLong),
+        ("chat.canned.put", canned(" ".into()), ErrorCode::ContentEmpty),
     ] {
         assert_eq!(refused(event, payload).code, code, "A4, M1: {event}");
     }

@@ -73,7 +73,7 @@ fn frame(node: &NodeName, body: Body) -> Result<String, serde_json::Error> {
 /// Who says what.
 pub(crate) fn decode(text: &str) -> Result<(NodeName, Word), Unreadable> {
     let Head { schema_version, event_version } = parse(text)?;
-    let is_known = event_version.is_none_or(|version| version == SCHEMA_VERSION);
+    let is_known = event_version.is_none_or(|version| version <= SCHEMA_VERSION);
     if schema_version != WIRE_VERSION || !is_known {
         return Err(Unreadable::Version);
     }

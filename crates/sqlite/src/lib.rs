@@ -3,10 +3,12 @@
 mod agent;
 mod append;
 mod assignment;
+mod canned;
 mod connect;
 mod error;
 mod line;
 mod message;
+mod note;
 mod open;
 mod outbox;
 mod receipt;

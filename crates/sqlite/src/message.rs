@@ -43,6 +43,8 @@ const HIGHEST_ID: &str = "SELECT MAX( \
      (SELECT COALESCE(MAX(id), 0) FROM cg_chat_session), \
      (SELECT COALESCE(MAX(msg_id), 0) FROM cg_chat_message), \
      (SELECT COALESCE(MAX(id), 0) FROM cg_chat_assignment), \
+     (SELECT COALESCE(MAX(note_id), 0) FROM cg_chat_note), \
+     (SELECT COALESCE(MAX(id), 0) FROM cg_chat_canned), \
      (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'cg_chat_outbox'), \
      (SELECT COALESCE(MAX(last_assigned), 0) FROM cg_chat_agent))";
 

@@ -12,9 +12,11 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr};
 
 use crate::agent::SqliteAgentDirectory;
 use crate::assignment::SqliteAssignmentStore;
+use crate::canned::SqliteCannedStore;
 use crate::connect::{Access, Target};
 use crate::line::SqliteWaitingLine;
 use crate::message::SqliteMessageStore;
+use crate::note::SqliteNoteStore;
 use crate::outbox::SqliteOutbox;
 use crate::rows::statement;
 use crate::session::SqliteSessionStore;
@@ -123,6 +125,8 @@ impl SqliteStore {
             line: Arc::new(SqliteWaitingLine(database())),
             messages: Arc::new(SqliteMessageStore(database())),
             uploads: Arc::new(SqliteUploadLedger(database())),
+            notes: Arc::new(SqliteNoteStore(database())),
+            canned: Arc::new(SqliteCannedStore(database())),
             outbox: Arc::new(SqliteOutbox(database())),
         }
     }

@@ -182,7 +182,7 @@ pub(crate) async fn locked(
     rows::locked::<Entity, _>(transaction, BY_IDS, [rows::json(ids)?]).await
 }
 
-async fn open_of(
+pub(crate) async fn open_of(
     transaction: &DatabaseTransaction,
     user: &UserId,
 ) -> Result<Option<Session>, Failure> {

@@ -115,6 +115,19 @@ macro_rules! store_contract {
                 reports_race_with_appends,
                 a_large_batch_fits_one_transaction,
             ],
+            notes: [
+                every_field_survives,
+                the_snapshot_holds_what_it_promises,
+                one_key_stores_one_note,
+                notes_come_in_pages,
+                notes_are_no_messages,
+            ],
+            canned: [
+                every_field_survives,
+                shelves_are_apart,
+                changes_of_a_shelf_follow_one_another,
+                an_impossible_reply_is_not_stored,
+            ],
             history: [
                 windows_are_exact_at_every_edge,
                 a_user_is_owed_over_all_sessions,

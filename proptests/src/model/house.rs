@@ -81,6 +81,9 @@ impl Connections for People {
     async fn push_one(&self, conn: ConnId, push: &Push) {
         self.push_where(push, |other, _| other == conn);
     }
+
+    /// Nobody of this house is one.
+    async fn push_to_supervisors(&self, _: &Push, _: &[Person]) {}
 }
 
 /// One connection.

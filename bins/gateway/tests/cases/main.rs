@@ -11,6 +11,7 @@ mod identity;
 mod images;
 mod line;
 mod link;
+mod note;
 mod one_session;
 mod order;
 mod presence;

@@ -17,7 +17,7 @@ use kefu_memory::{MemoryCoordination, MemoryWorld};
 use kefu_messaging::{Draft, Message, Push, Receipt};
 use kefu_presence::Agent;
 use kefu_session::Session;
-use kefu_testkit::build::{admin, agent_caller, key, node, trace, user};
+use kefu_testkit::build::{admin, agent_caller, key, node, supervisor_caller, trace, user};
 use kefu_upload::{LinkSigner, ObjectBlobStore, Uploads};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -160,6 +160,13 @@ impl Scene {
         Ok(answer)
     }
 
+    /// A supervisor connects.
+    pub(crate) async fn supervisor(&self, id: &str, conn: u64) -> ConnectAnswer {
+        let caller = supervisor_caller(id);
+        self.people.add_supervisor(ConnId(conn), caller.person());
+        self.connect(&caller, conn, Intent::Resume, &[]).await.expect("connected")
+    }
+
     /// A visitor asks; gives the answer.
     pub(crate) async fn consult(&self, id: &str, conn: u64) -> ConnectAnswer {
         self.connect(&visitor(id), conn, Intent::Consult, &[]).await.expect("connected")
@@ -293,6 +300,8 @@ pub(crate) const fn kind(push: &Push) -> &'static str {
         Push::SessionRemoved { .. } => "session_removed",
         Push::QueueList { .. } => "queue_list",
         Push::AgentStatus { .. } => "agent_status",
+        Push::Note { own: true, .. } => "own note",
+        Push::Note { .. } => "note",
     }
 }
 

@@ -8,6 +8,7 @@ mod connect;
 mod fault;
 mod lock;
 mod news;
+mod note;
 mod people;
 mod resume;
 mod rules;

@@ -1,6 +1,6 @@
 //! The people connected, as the tests' gateway knows them: everything pushed is noted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub(crate) struct Sent {
 pub(crate) struct People {
     start: Instant,
     connections: Mutex<BTreeMap<ConnId, Person>>,
+    supervisors: Mutex<BTreeSet<ConnId>>,
     log: Mutex<Vec<Sent>>,
     positions: Mutex<Vec<Position>>,
     /// How far each connection has each session, where a test has it followed as a gateway does (M5).
@@ -34,6 +35,7 @@ impl People {
         Arc::new(Self {
             start: Instant::now(),
             connections: Mutex::default(),
+            supervisors: Mutex::default(),
             log: Mutex::default(),
             positions: Mutex::default(),
             served: Mutex::default(),
@@ -56,6 +58,12 @@ impl People {
         if let Some(served) = &mut *self.served.lock().expect("no panic") {
             served.insert((conn, session), upto);
         }
+    }
+
+    /// A supervisor's connection.
+    pub(crate) fn add_supervisor(&self, conn: ConnId, person: Person) {
+        self.supervisors.lock().expect("no panic").insert(conn);
+        self.add(conn, person);
     }
 
     pub(crate) fn add(&self, conn: ConnId, person: Person) {
@@ -165,5 +173,14 @@ impl Connections for People {
 
     async fn push_one(&self, conn: ConnId, push: &Push) {
         self.note(conn, push);
+    }
+
+    async fn push_to_supervisors(&self, push: &Push, except: &[Person]) {
+        let supervisors = self.supervisors.lock().expect("no panic").clone();
+        for conn in self.matching(|_, person| !except.contains(person)) {
+            if supervisors.contains(&conn) {
+                self.note(conn, push);
+            }
+        }
     }
 }

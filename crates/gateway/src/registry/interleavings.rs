@@ -90,6 +90,7 @@ impl Scene {
         self.registry.add(Peer {
             conn: CONN,
             person: person(),
+            is_supervisor: false,
             locale: Locale::En,
             outbound: Arc::clone(&self.outbound),
         });

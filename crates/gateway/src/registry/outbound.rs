@@ -76,7 +76,8 @@ impl Effect {
             | Push::OfflineNotice
             | Push::QueuePosition { .. }
             | Push::QueueList { .. }
-            | Push::AgentStatus { .. } => Self::None,
+            | Push::AgentStatus { .. }
+            | Push::Note { .. } => Self::None,
         }
     }
 }
@@ -133,7 +134,8 @@ impl Outbound {
             | Push::SessionNew(_)
             | Push::SessionRemoved { .. }
             | Push::QueueList { .. }
-            | Push::AgentStatus { .. } => Class::Push,
+            | Push::AgentStatus { .. }
+            | Push::Note { .. } => Class::Push,
         };
         if !state.has_room(text.len(), self.limit) {
             if class == Class::Typing {

@@ -55,6 +55,7 @@ impl Connection {
         self.gateway.registry.add(Peer {
             conn: self.id,
             person: caller.person(),
+            is_supervisor: caller.role() == Role::Supervisor,
             locale: connect.language(),
             outbound: Arc::clone(&self.outbound),
         });

@@ -44,17 +44,22 @@ impl Overlap for ClientFrame {
             | Self::History(_)
             | Self::QueueList(_)
             | Self::Claim(_)
-            | Self::AgentList(_) => false,
+            | Self::AgentList(_)
+            | Self::NoteAdd(_)
+            | Self::NoteList(_)
+            | Self::CannedList(_)
+            | Self::CannedPut(_)
+            | Self::CannedDelete(_) => false,
         }
     }
 }
 
 /// A verified caller's frame on its way to a use case.
-struct Case {
-    desk: Arc<Desk>,
-    caller: Arc<Caller>,
-    origin: Origin,
-    call: Call,
+pub(super) struct Case {
+    pub(super) desk: Arc<Desk>,
+    pub(super) caller: Arc<Caller>,
+    pub(super) origin: Origin,
+    pub(super) call: Call,
     /// Part of the process's budget, given back when the work is done (L1).
     _permit: OwnedSemaphorePermit,
 }
@@ -107,6 +112,22 @@ impl Connection {
                 self.perform(caller, call, move |case| case.claim(claim.session_id));
             }
             ClientFrame::AgentList(_) => self.perform(caller, call, Case::agent_list),
+            ClientFrame::NoteAdd(note) => {
+                let call = Call { client_msg_id: note.client_msg_id.clone(), ..call };
+                self.perform_seldom(caller, call, move |case| case.add_note(note));
+            }
+            ClientFrame::NoteList(list) => {
+                self.perform(caller, call, move |case| case.list_notes(list));
+            }
+            ClientFrame::CannedList(list) => {
+                self.perform(caller, call, move |case| case.list_canned(list));
+            }
+            ClientFrame::CannedPut(put) => {
+                self.perform_seldom(caller, call, move |case| case.put_canned(put));
+            }
+            ClientFrame::CannedDelete(reply) => {
+                self.perform(caller, call, move |case| case.delete_canned(reply));
+            }
         }
     }
 
@@ -128,6 +149,17 @@ impl Connection {
             _permit: permit,
         };
         self.work(work(case), call);
+    }
+
+    /// As [`Self::perform`], for what a person may write no faster than messages (L2).
+    fn perform_seldom<W>(&mut self, caller: Arc<Caller>, call: Call, work: impl FnOnce(Case) -> W)
+    where
+        W: Future<Output = Answer> + Send + 'static,
+    {
+        match self.gateway.limits.send(&caller.person()) {
+            Ok(()) => self.perform(caller, call, work),
+            Err(wait) => self.outbound.answer(call.not_admitted(&rate_limited(wait)), Note::None),
+        }
     }
 
     /// Sends are queued here and now, in the order of their frames; their answers follow in that
@@ -308,7 +340,7 @@ impl Case {
         self.answer(agents.map(|agents| ServerFrame::AgentList(AgentList::new(&agents))))
     }
 
-    fn answer(&self, outcome: Result<ServerFrame, kefu_desk::DeskError>) -> Answer {
+    pub(super) fn answer(&self, outcome: Result<ServerFrame, kefu_desk::DeskError>) -> Answer {
         match outcome {
             Ok(frame) => self.call.frame(&frame),
             Err(error) => self.call.refuse(&error),

@@ -3,8 +3,10 @@
 
 mod agent;
 mod assignment;
+mod canned;
 mod line;
 mod message;
+mod note;
 mod outbox;
 mod session;
 mod upload;

@@ -4,7 +4,9 @@
 //! infallible write. A transaction checks everything before it writes anything.
 
 mod agent;
+mod canned;
 mod message;
+mod note;
 mod outbox;
 mod record;
 mod session;
@@ -14,13 +16,16 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use kefu_assignment::{Change, Scope};
+use kefu_console::{CannedReply, Note};
 use kefu_core::StoreFault;
 use kefu_events::Envelope;
 use kefu_messaging::AppendVerdict;
 use kefu_session::Session;
 
 use agent::AgentTable;
+use canned::CannedTable;
 use message::MessageTable;
+use note::NoteTable;
 use outbox::OutboxTable;
 use record::RecordTable;
 use session::SessionTable;
@@ -34,6 +39,8 @@ pub(crate) struct Tables {
     pub(crate) records: RecordTable,
     pub(crate) messages: MessageTable,
     pub(crate) uploads: UploadTable,
+    pub(crate) notes: NoteTable,
+    pub(crate) canned: CannedTable,
     pub(crate) outbox: OutboxTable,
     highest_id: i64,
 }
@@ -96,6 +103,25 @@ impl Tables {
             self.sessions.put_tip(tip);
         }
         self.put_events(&verdict.events);
+        Ok(())
+    }
+
+    /// Writes a note and its event, or nothing.
+    pub(crate) fn write_note(&mut self, note: &Note, event: &Envelope) -> Result<(), StoreFault> {
+        ensure(self.sessions.find(note.session_id).is_some(), "a note of an unknown session")?;
+        self.notes.check(note)?;
+        self.outbox.check(std::slice::from_ref(event))?;
+        self.stored(note.id.get());
+        self.notes.insert(note.clone());
+        self.put_events(std::slice::from_ref(event));
+        Ok(())
+    }
+
+    /// Writes a canned reply, or nothing.
+    pub(crate) fn write_canned(&mut self, reply: &CannedReply) -> Result<(), StoreFault> {
+        self.canned.check(reply)?;
+        self.stored(reply.id.get());
+        self.canned.put(reply.clone());
         Ok(())
     }
 

@@ -141,7 +141,11 @@ fn session_of(push: &Push) -> Option<SessionId> {
         | Push::QueuePosition { session_id, .. }
         | Push::SessionRemoved { session_id, .. } => Some(*session_id),
         Push::SessionNew(offer) => Some(offer.session_id),
-        Push::OfflineNotice | Push::QueueList { .. } | Push::AgentStatus { .. } => None,
+        // Whoever may read the session is told of its notes, not only who has it.
+        Push::OfflineNotice
+        | Push::QueueList { .. }
+        | Push::AgentStatus { .. }
+        | Push::Note { .. } => None,
     }
 }
 
@@ -162,6 +166,7 @@ fn is_for(to: &Person, push: &Push) -> bool {
         Push::SessionNew(_)
         | Push::SessionRemoved { .. }
         | Push::QueueList { .. }
-        | Push::AgentStatus { .. } => side == Side::Agent,
+        | Push::AgentStatus { .. }
+        | Push::Note { .. } => side == Side::Agent,
     }
 }

@@ -1,16 +1,18 @@
 //! One of each: domain values, and every server frame beside its JSON.
 
+use kefu_console::{CannedReply, Note, Shelf};
 use kefu_core::{
-    AdminId, AgentInfo, Balance, ClientMsgId, ErrorCode, MsgId, Page, Person, Seq, SessionId,
-    Timestamp, TraceId, UserId, UserInfo,
+    AdminId, AgentInfo, Balance, CannedId, ClientMsgId, ErrorCode, MsgId, NoteId, Page, PageLimit,
+    Person, Seq, SessionId, Timestamp, TraceId, UserId, UserInfo,
 };
 use kefu_messaging::{
     Message, MessageStatus, MessageType, QueueEntry, Sender, SessionOffer, Stored,
 };
 use kefu_presence::Agent;
 use kefu_protocol::{
-    AgentList, AgentStatus, Connected, ConnectedParts, ErrorFrame, History, Limits, Locale,
-    MessageObject, PeerAck, Pong, QueueList, QueuePosition, RemovalReason, ServerAck, ServerFrame,
+    AgentList, AgentStatus, CannedItem, CannedList, CannedListRequest, CannedRef, CannedStored,
+    Connected, ConnectedParts, ErrorFrame, History, Limits, Locale, MessageObject, NoteList,
+    NoteObject, PeerAck, Pong, QueueList, QueuePosition, RemovalReason, ServerAck, ServerFrame,
     SessionAssigned, SessionEnded, SessionNew, SessionRated, SessionRemoved, SessionRequeued,
     SessionTransferred, Standing, Typing, session_object,
 };
@@ -106,7 +108,7 @@ fn listed() -> Value {
 
 /// Every server frame and its payload.
 pub(crate) fn golden() -> Vec<(ServerFrame, Value)> {
-    [conversation(), desk()].into_iter().flatten().collect()
+    [conversation(), desk(), console()].into_iter().flatten().collect()
 }
 
 fn conversation() -> Vec<(ServerFrame, Value)> {
@@ -213,6 +215,53 @@ fn conversation() -> Vec<(ServerFrame, Value)> {
             ServerFrame::SessionRated(SessionRated::new(session_id(), &rating)),
             json!({ "sessionId": "12", "rating": 5, "content": "好", "time": NOW }),
         ),
+    ]
+}
+
+fn console() -> Vec<(ServerFrame, Value)> {
+    let note = Note {
+        id: NoteId::new(7).expect("valid"),
+        session_id: session_id(),
+        admin_id: admin("a1"),
+        name: "Ann".into(),
+        key: ClientMsgId::new("n1").ok(),
+        content: "急".into(),
+        time: Timestamp(NOW),
+    };
+    let noted = json!({
+        "noteId": "7", "sessionId": "12", "adminId": "a1", "name": "Ann", "content": "急", "time": NOW
+    });
+    let mut own = noted.clone();
+    own["clientMsgId"] = "n1".into();
+    let page = Page { items: vec![note.clone()], has_more: true };
+    let reply = CannedReply {
+        id: CannedId::new(4).expect("valid"),
+        shelf: Shelf::Team,
+        shortcut: "hi".into(),
+        title: String::new(),
+        content: "你好".into(),
+        update_time: Timestamp(NOW),
+    };
+    let item = json!({
+        "id": "4", "shortcut": "hi", "title": "", "content": "你好", "scope": "team"
+    });
+    let request = CannedListRequest { query: String::new(), cursor: None, limit: PageLimit::MAX };
+    let replies = Page { items: vec![reply.clone()], has_more: true };
+    vec![
+        (ServerFrame::NoteNew(NoteObject::new(&note, true)), own),
+        (
+            ServerFrame::NoteList(NoteList::new(session_id(), &page, Some(&admin("a2")))),
+            json!({ "sessionId": "12", "notes": [noted], "hasMore": true }),
+        ),
+        (
+            ServerFrame::CannedList(CannedList::new(&request, &replies)),
+            json!({ "items": [item], "nextCursor": "1" }),
+        ),
+        (
+            ServerFrame::CannedPut(CannedStored { item: CannedItem::from(&reply) }),
+            json!({ "item": item }),
+        ),
+        (ServerFrame::CannedDelete(CannedRef { id: reply.id }), json!({ "id": "4" })),
     ]
 }
 

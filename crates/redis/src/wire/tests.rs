@@ -1,6 +1,6 @@
 //! Everything a node can say arrives as it was said.
 
-use kefu_core::Actor;
+use kefu_core::{Actor, NoteId};
 use kefu_events::{How, RequeueReason};
 use proptest::prelude::*;
 
@@ -87,6 +87,9 @@ fn event() -> impl Strategy<Value = Event> {
         (admin(), any::<bool>(), any::<bool>()).prop_map(|(admin_id, online, live)| {
             Event::AgentChanged { admin_id, online, live }
         }),
+        (session(), 1..=i64::MAX, admin()).prop_map(|(session_id, note_id, admin_id)| {
+            Event::NoteAdded { session_id, note_id: NoteId::new(note_id).unwrap(), admin_id }
+        }),
     ]
 }
 
@@ -94,7 +97,7 @@ fn envelope() -> impl Strategy<Value = Envelope> {
     (1..=i64::MAX, any::<i64>(), node(), event()).prop_map(|(id, time, source, event)| {
         let trace_id = TraceId::new("t1").unwrap();
         let context = EventContext { now: Timestamp(time), source, trace_id };
-        Envelope::stored(EventId::new(id).unwrap(), SCHEMA_VERSION, &context, event)
+        Envelope::stored(EventId::new(id).unwrap(), event.schema_version(), &context, event)
     })
 }
 

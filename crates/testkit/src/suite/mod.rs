@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod assign_lock;
 pub mod assignments;
+pub mod canned;
 pub mod exclusion;
 pub mod faults;
 pub mod history;
@@ -11,6 +12,7 @@ pub mod load_board;
 pub mod loads;
 pub mod messages;
 pub mod node_bus;
+pub mod notes;
 pub mod order;
 pub mod outbox;
 pub mod presence;

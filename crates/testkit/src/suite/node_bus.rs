@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kefu_core::{EventId, MsgId, NodeName, Person, Seq, SessionId, Timestamp};
 use kefu_desk::{Heard, NodeBus, NodeMessage, Relayed};
-use kefu_events::{Envelope, EventContext, SCHEMA_VERSION};
+use kefu_events::{Envelope, EventContext};
 use kefu_messaging::{Message, MessageStatus, MessageType, Sender};
 use tokio::sync::mpsc::Receiver;
 
@@ -133,7 +133,7 @@ fn every_word() -> Vec<NodeMessage> {
     };
     let envelopes = every_event().into_iter().zip(1..).map(|(event, n)| {
         let id = EventId::new(i64::MAX - n).unwrap();
-        Envelope::stored(id, SCHEMA_VERSION, &context, event)
+        Envelope::stored(id, event.schema_version(), &context, event)
     });
     let mut words: Vec<_> =
         envelopes.map(|envelope| NodeMessage::Event { envelope, message: None }).collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kefu_assignment::Change;
-use kefu_core::{Actor, AdminId, Clock, EventId, MsgId, Seq, SessionId, Timestamp, UserId};
+use kefu_core::{Actor, AdminId, Clock, EventId, MsgId, NoteId, Seq, SessionId, Timestamp, UserId};
 use kefu_events::{Envelope, Event, How, RequeueReason};
 
 use crate::{Harness, World, race};
@@ -193,6 +193,11 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::SessionRated { session_id, user_id: user_id.clone(), rating: 5, version: 5 },
         message(None),
         message(Some(admin_id.clone())),
+        Event::NoteAdded {
+            session_id,
+            note_id: NoteId::new(i64::MAX).unwrap(),
+            admin_id: admin_id.clone(),
+        },
         Event::AgentChanged { admin_id, online: false, live: true },
     ]
 }

@@ -3,6 +3,7 @@
 mod board;
 mod death;
 mod limit;
+mod note;
 mod notice;
 mod order;
 mod retry;

@@ -1,0 +1,139 @@
+//! What agents and supervisors have among themselves, through real sockets.
+
+mod support;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use support::{Client, Server};
+
+async fn supervisor(server: &Server) -> Result<Client> {
+    Ok(Client::connect(server, json!({"token": server.supervisor("boss")})).await?.0)
+}
+
+fn shortcuts(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().into_iter().flatten();
+    items.filter_map(|item| item["shortcut"].as_str()).collect()
+}
+
+fn reply(shortcut: &str, content: &str, scope: &str) -> Value {
+    json!({"shortcut": shortcut, "content": content, "scope": scope})
+}
+
+/// That each of these is refused with its code.
+async fn refused(
+    client: &mut Client,
+    asked: impl IntoIterator<Item = (&str, Value, &str)>,
+) -> Result<()> {
+    for (event, payload, code) in asked {
+        let refusal = client.refused(event, payload.clone()).await?;
+        ensure!(refusal["code"] == code, "{event} {payload}: {refusal}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_are_paged_and_kept() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut anna, _) = Client::agent(&server, "anna", 5).await?;
+    let (mut bert, _) = Client::connect(&server, json!({"token": server.agent("bert")})).await?;
+    let (_user, connected) = Client::visitor(&server, "user").await?;
+    let session = &connected["sessionId"];
+    anna.expect("chat.session.new").await?;
+    for n in 1..=5 {
+        let note = json!({"sessionId": session, "content": format!("note {n}")});
+        anna.call("chat.note.add", note).await?;
+    }
+    let page = anna.call("chat.note.list", json!({"sessionId": session, "limit": 2})).await?;
+    let texts = |page: &Value| -> Vec<String> {
+        let notes = page["notes"].as_array().into_iter().flatten();
+        notes.filter_map(|note| note["content"].as_str()).map(str::to_owned).collect()
+    };
+    ensure!(texts(&page) == ["note 4", "note 5"] && page["hasMore"] == true, "{page}");
+    let before = json!({"sessionId": session, "before": page["notes"][0]["noteId"]});
+    let page = anna.call("chat.note.list", before).await?;
+    ensure!(texts(&page) == ["note 1", "note 2", "note 3"] && page["hasMore"] == false, "{page}");
+
+    for event in ["chat.note.list", "chat.note.add"] {
+        for id in [session.clone(), json!("1")] {
+            let asked = json!({"sessionId": id, "content": "x"});
+            let refusal = bert.refused(event, asked).await?;
+            ensure!(refusal["code"] == "not_found", "A3: {event} {refusal}");
+        }
+    }
+    let mut boss = supervisor(&server).await?;
+    let all = boss.call("chat.note.list", json!({"sessionId": session})).await?;
+    ensure!(texts(&all).len() == 5, "{all}");
+    let unknown = boss.refused("chat.note.list", json!({"sessionId": "1"})).await?;
+    ensure!(unknown["code"] == "not_found", "{unknown}");
+    let key = json!({"sessionId": session, "content": "", "clientMsgId": "n"});
+    let refusal = anna.refused("chat.note.add", key).await?;
+    ensure!(refusal["code"] == "content_empty" && refusal["clientMsgId"] == "n", "{refusal}");
+
+    let server = server.kill_and_restart().await?;
+    let (mut anna, _) = Client::connect(&server, json!({"token": server.agent("anna")})).await?;
+    let kept = anna.call("chat.note.list", json!({"sessionId": session})).await?;
+    ensure!(kept == all, "{kept}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn canned_replies_are_the_agents_own_or_the_teams() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut anna, _) = Client::connect(&server, json!({"token": server.agent("anna")})).await?;
+    let (mut bert, _) = Client::connect(&server, json!({"token": server.agent("bert")})).await?;
+    let mut boss = supervisor(&server).await?;
+    let (mut user, _) = Client::visitor(&server, "user").await?;
+
+    let own = anna.call("chat.canned.put", reply("hi", "您好 {name}", "mine")).await?;
+    ensure!(own["item"]["scope"] == "mine" && own["item"]["title"] == "", "{own}");
+    let team = boss.call("chat.canned.put", reply("hi", "Welcome", "team")).await?;
+    boss.call("chat.canned.put", reply("退款", "三天内到账", "team")).await?;
+    let list = anna.call("chat.canned.list", json!({})).await?;
+    ensure!(shortcuts(&list) == ["hi", "hi", "退款"] && list["nextCursor"].is_null(), "{list}");
+    ensure!(list["items"][0] == own["item"] && list["items"][1] == team["item"], "own first");
+    ensure!(shortcuts(&bert.call("chat.canned.list", json!({})).await?) == ["hi", "退款"]);
+    ensure!(shortcuts(&boss.call("chat.canned.list", json!({})).await?) == ["hi", "退款"]);
+    let found = anna.call("chat.canned.list", json!({"query": "/退"})).await?;
+    ensure!(shortcuts(&found) == ["退款"], "{found}");
+    let first = anna.call("chat.canned.list", json!({"limit": 2})).await?;
+    let rest = json!({"limit": 2, "cursor": first["nextCursor"]});
+    let rest = anna.call("chat.canned.list", rest).await?;
+    ensure!(shortcuts(&rest) == ["退款"] && rest["nextCursor"].is_null(), "{rest}");
+
+    let mut changed = reply("hey", "Hello", "mine");
+    changed["id"] = own["item"]["id"].clone();
+    let changed = anna.call("chat.canned.put", changed).await?;
+    ensure!(changed["item"]["id"] == own["item"]["id"], "{changed}");
+    ensure!(anna.call("chat.canned.put", reply("hey", "Hello", "mine")).await? == changed);
+
+    let mut foreign = reply("x", "x", "mine");
+    foreign["id"] = changed["item"]["id"].clone();
+    let id = json!({"id": changed["item"]["id"]});
+    let of_anna = [
+        ("chat.canned.put", reply("hey", "other", "mine"), "conflict"),
+        ("chat.canned.put", reply("x", "x", "team"), "forbidden"),
+        ("chat.canned.put", reply("/x", "x", "mine"), "bad_request"),
+        ("chat.canned.delete", json!({"id": team["item"]["id"]}), "not_found"),
+    ];
+    let of_bert = [
+        ("chat.canned.put", foreign, "not_found"),
+        ("chat.canned.delete", id.clone(), "not_found"),
+    ];
+    let of_boss = [
+        ("chat.canned.put", reply("x", "x", "mine"), "forbidden"),
+        ("chat.canned.delete", id.clone(), "not_found"),
+    ];
+    let of_user = [
+        ("chat.canned.list", json!({}), "forbidden"),
+        ("chat.canned.put", reply("x", "x", "mine"), "forbidden"),
+        ("chat.canned.delete", id.clone(), "forbidden"),
+    ];
+    refused(&mut anna, of_anna).await?;
+    refused(&mut bert, of_bert).await?;
+    refused(&mut boss, of_boss).await?;
+    refused(&mut user, of_user).await?;
+    ensure!(anna.call("chat.canned.delete", id.clone()).await? == id);
+    ensure!(anna.refused("chat.canned.delete", id).await?["code"] == "not_found");
+    ensure!(shortcuts(&anna.call("chat.canned.list", json!({})).await?) == ["hi", "退款"]);
+    Ok(())
+}
