@@ -62,6 +62,8 @@ pub enum Relayed {
         /// Whether the other side types.
         is_typing: bool,
     },
+    /// `chat.offline_notice`.
+    OfflineNotice,
 }
 
 /// Whom a word is for.
@@ -116,6 +118,9 @@ pub trait NodeBus: Send + Sync {
 
     /// Says something to all other nodes.
     async fn broadcast(&self, message: &NodeMessage) -> Result<(), StoreFault>;
+
+    /// Says to all other nodes that something was not said: they hear [`Heard::Gap`].
+    async fn say_gap(&self) -> Result<(), StoreFault>;
 
     /// Listens to the other nodes from now on.
     async fn subscribe(&self) -> mpsc::Receiver<Heard>;

@@ -7,6 +7,7 @@ use kefu_core::{Clock, IdSource, NodeName, TraceId};
 use kefu_events::{Backlog, BusBuilder, EventSource, Handler, Interceptor, Lane};
 use kefu_messaging::{Delivery, Pusher, Receipts, Sends};
 use kefu_upload::Uploads;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,6 +15,7 @@ use crate::copies::Copies;
 use crate::fanout::{DrainOnEvent, Fanout};
 use crate::forward::{Forward, Routed};
 use crate::news::News;
+use crate::turns::{Fenced, Turns};
 use crate::typing::Typing;
 use crate::{Cluster, Connections, Coordination, DeskConfig, Stores};
 
@@ -66,6 +68,9 @@ pub struct Desk {
     pub(crate) delivery: Delivery,
     pub(crate) news: Arc<News>,
     pub(crate) typing: Typing,
+    pub(crate) turns: Arc<Turns>,
+    /// Words of other nodes may have been missed though the wire was whole.
+    pub(crate) missed: Notify,
     pub(crate) source: EventSource,
     pub(crate) config: DeskConfig,
 }
@@ -119,10 +124,11 @@ impl Desk {
             None => Arc::clone(&connections) as _,
         };
         let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);
+        let turns = Arc::new(Turns::new());
         let (delivery, receipts) = Delivery::start(
             Arc::clone(&stores.messages),
             Arc::clone(&stores.sessions),
-            Arc::clone(&pusher),
+            Arc::new(Fenced::new(Arc::clone(&pusher), Arc::clone(&turns))),
             config.retries.clone(),
             config.batch,
             tracker,
@@ -150,14 +156,15 @@ impl Desk {
             source.clone(),
             config.max_sessions,
         );
-        let news = News::start(&stores, &connections, &clock, &ids, tracker, stop);
-        let typing = Typing::start(&pusher, tracker, stop);
+        let news = News::start(&stores, &connections, &pusher, &clock, &ids, tracker, stop);
+        let typing = Typing::start(&pusher, &turns, tracker, stop);
         let fanout = Arc::new(Fanout::new(
             stores.clone(),
             Arc::clone(&connections),
             delivery.clone(),
             Arc::clone(&news),
             typing.clone(),
+            Arc::clone(&turns),
         ));
         let mut handlers: Vec<Arc<dyn Handler>> =
             vec![fanout.clone(), Arc::new(DrainOnEvent::new(Arc::clone(&drain)))];
@@ -188,6 +195,8 @@ impl Desk {
             delivery,
             news,
             typing,
+            turns,
+            missed: Notify::new(),
             source,
             config,
         })

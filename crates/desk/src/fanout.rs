@@ -1,6 +1,5 @@
 //! Who is told what after a commit: the one place where events become pushes (A2).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -13,11 +12,9 @@ use kefu_session::Session;
 use crate::news::News;
 use crate::owners::Owners;
 use crate::serve::offer;
+use crate::turns::Turns;
 use crate::typing::Typing;
 use crate::{Connections, DeskError, Stores};
-
-/// Events of one session or agent are told one at a time; so many of them at once.
-const TURNS: usize = 64;
 
 /// Turns committed events into pushes. The same event may come by several ways, from this node and from
 /// others, early and late: each is told once (N2), and a stale one takes back nothing that is newer.
@@ -27,11 +24,8 @@ pub(crate) struct Fanout {
     delivery: Delivery,
     news: Arc<News>,
     typing: Typing,
-    owners: Mutex<Owners>,
+    turns: Arc<Turns>,
     told: Mutex<Told>,
-    /// By the hash of the event's key. Held from the look at `owners` to the push, so that no agent is
-    /// pushed what another task has just decided to withhold (A3).
-    turns: Vec<tokio::sync::Mutex<()>>,
 }
 
 /// What was told lately. Apart, so that many messages do not make changes forgotten.
@@ -67,17 +61,9 @@ impl Fanout {
         delivery: Delivery,
         news: Arc<News>,
         typing: Typing,
+        turns: Arc<Turns>,
     ) -> Self {
-        Self {
-            stores,
-            connections,
-            delivery,
-            news,
-            typing,
-            owners: Mutex::default(),
-            told: Mutex::default(),
-            turns: std::iter::repeat_with(tokio::sync::Mutex::default).take(TURNS).collect(),
-        }
+        Self { stores, connections, delivery, news, typing, turns, told: Mutex::default() }
     }
 
     /// Tells the people of this node, unless they were told before.
@@ -283,11 +269,6 @@ impl Fanout {
         self.connections.push(&Person::Agent(admin.clone()), push, except).await;
     }
 
-    /// Whether `person` lost the session, as far as this node was told (A3).
-    pub(crate) fn bars(&self, session: SessionId, person: &Person) -> bool {
-        self.owners().bar(session, person)
-    }
-
     fn has_moved_on(&self, session: SessionId, version: i64) -> bool {
         self.owners().since(session, version).is_some()
     }
@@ -302,7 +283,6 @@ impl Fanout {
     }
 
     fn turn(&self, event: &Event) -> &tokio::sync::Mutex<()> {
-        let mut hasher = DefaultHasher::new();
         match event {
             Event::SessionOpened { session_id, .. }
             | Event::SessionAssigned { session_id, .. }
@@ -310,11 +290,9 @@ impl Fanout {
             | Event::SessionEnded { session_id, .. }
             | Event::SessionRated { session_id, .. }
             | Event::MessageStored { session_id, .. }
-            | Event::NoteAdded { session_id, .. } => session_id.hash(&mut hasher),
-            Event::AgentChanged { admin_id, .. } => admin_id.hash(&mut hasher),
+            | Event::NoteAdded { session_id, .. } => self.turns.of(session_id),
+            Event::AgentChanged { admin_id, .. } => self.turns.of(admin_id),
         }
-        let turns = self.turns.len() as u64;
-        &self.turns[usize::try_from(hasher.finish() % turns).unwrap_or(0)]
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -322,7 +300,7 @@ impl Fanout {
     }
 
     fn owners(&self) -> std::sync::MutexGuard<'_, Owners> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turns.owners()
     }
 }
 

@@ -1,6 +1,7 @@
 //! From this node to the others: committed events to where the people concerned are (N1).
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,17 +33,26 @@ pub(crate) struct Forward {
     unsaid: Arc<Unsaid>,
 }
 
-/// The last change that could not be said. The others hear of the loss with this node's next word, and
-/// read again what they missed (N4); so one must follow even if nothing more happens here.
+/// What could not be said: the last change, and whether a push was lost. The others hear of the loss
+/// with this node's next word, and read again what they missed (N4); so one must follow even if nothing
+/// more happens here.
 #[derive(Default)]
 struct Unsaid {
     last: Mutex<Option<Envelope>>,
+    push: AtomicBool,
     wake: Notify,
 }
 
 impl Unsaid {
     fn note(&self, envelope: &Envelope) {
         *self.last() = Some(envelope.clone());
+        self.wake.notify_one();
+    }
+
+    /// A push is no fact of its own: that one was lost is all there is to say.
+    fn note_push(&self) {
+        metrics::counter!("kefu_forward_lost_total").increment(1);
+        self.push.store(true, Ordering::Release);
         self.wake.notify_one();
     }
 
@@ -66,7 +76,7 @@ impl Forward {
         Self { node, presence, nodes, unsaid: Arc::default() }
     }
 
-    /// Says the last change again that could not be said, until `stop`.
+    /// Says the last change again that could not be said, and that pushes were lost, until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -77,6 +87,12 @@ impl Forward {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(AGAIN) => {}
+            }
+            if self.unsaid.push.swap(false, Ordering::AcqRel)
+                && let Err(fault) = self.nodes.say_gap().await
+            {
+                tracing::debug!(%fault, "other nodes do not know yet what they missed");
+                self.unsaid.note_push();
             }
             let Some(envelope) = self.unsaid.take() else { continue };
             // Who heard it before does not tell it again (N2).
@@ -207,6 +223,7 @@ impl Handler for Forward {
 pub(crate) struct Routed {
     here: Arc<dyn Connections>,
     elsewhere: mpsc::Sender<(Person, Relayed)>,
+    unsaid: Arc<Unsaid>,
 }
 
 impl Routed {
@@ -217,8 +234,9 @@ impl Routed {
         stop: &CancellationToken,
     ) -> Self {
         let (elsewhere, queue) = mpsc::channel(QUEUE);
+        let unsaid = Arc::clone(&forward.unsaid);
         tracker.spawn(relay(forward, queue, stop.clone()));
-        Self { here, elsewhere }
+        Self { here, elsewhere, unsaid }
     }
 }
 
@@ -237,7 +255,8 @@ async fn relay(
             () = stop.cancelled() => return,
         }
         if let Err(fault) = forward.relay(&pushes).await {
-            lost(&fault);
+            tracing::debug!(%fault, "not said to other nodes");
+            forward.unsaid.note_push();
         }
     }
 }
@@ -249,7 +268,7 @@ impl Pusher for Routed {
         if let Some(relayed) = Relayed::of(push)
             && self.elsewhere.try_send((to.clone(), relayed)).is_err()
         {
-            metrics::counter!("kefu_forward_lost_total").increment(1);
+            self.unsaid.note_push();
         }
         reach
     }
@@ -267,11 +286,11 @@ impl Relayed {
                 Some(Self::PeerAck { session_id, msg_id, seq, status })
             }
             Push::Typing { session_id, is_typing } => Some(Self::Typing { session_id, is_typing }),
+            Push::OfflineNotice => Some(Self::OfflineNotice),
             Push::Message { .. }
             | Push::Assigned { .. }
             | Push::Ended { .. }
             | Push::Requeued { .. }
-            | Push::OfflineNotice
             | Push::QueuePosition { .. }
             | Push::SessionNew(_)
             | Push::SessionRemoved { .. }
@@ -283,10 +302,11 @@ impl Relayed {
 }
 
 impl Relayed {
-    /// The session that it is about.
-    pub(crate) const fn session(&self) -> SessionId {
+    /// The session that it is about, if an agent may have lost it.
+    pub(crate) const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::PeerAck { session_id, .. } | Self::Typing { session_id, .. } => *session_id,
+            Self::PeerAck { session_id, .. } | Self::Typing { session_id, .. } => Some(*session_id),
+            Self::OfflineNotice => None,
         }
     }
 
@@ -301,6 +321,7 @@ impl Relayed {
                 Push::PeerAck { session_id, msg_id, seq, status, side }
             }
             Self::Typing { session_id, is_typing } => Push::Typing { session_id, is_typing },
+            Self::OfflineNotice => Push::OfflineNotice,
         }
     }
 }

@@ -1,15 +1,21 @@
 //! Healing silent losses (M5): what was committed but not written to a live connection.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kefu_core::{ConnId, PageLimit, Seq, SessionId, StoreFault};
-use kefu_messaging::{Parties, Push, Side, Window};
+use kefu_core::{ConnId, PageLimit, Person, Seq, SessionId, StoreFault};
+use kefu_messaging::{Message, MessageStatus, Parties, Push, Side, Window};
 
 use crate::{Desk, Position};
 
 /// Sessions looked up in one statement.
 const CHUNK: usize = 1_000;
+
+/// Sessions whose receipts are told between two rests.
+const TOGETHER: usize = 50;
+/// That rest: the store serves people first.
+const PACE: Duration = Duration::from_millis(20);
 
 /// What the previous look found behind: a position that has not moved since is lost, one that has
 /// was only on its way.
@@ -61,13 +67,61 @@ impl Desk {
         let page =
             self.stores.messages.history(position.session_id, window, PageLimit::MAX).await?;
         for message in page.items {
-            if self.fanout.bars(position.session_id, &position.person) {
-                return Ok(());
-            }
             // A position does not say on which side its connection is: the sender's key is left out.
             let push = Push::Message { message: Arc::new(message), attempt: 1, own: false };
-            self.connections.push_one(position.conn, &push).await;
+            if !self.push_to_position(position, &push).await {
+                return Ok(());
+            }
         }
         Ok(())
+    }
+
+    /// Tells again how the newest messages of everybody here stand: the word of a receipt is said once,
+    /// and no row tells when it was recorded (N4). Repeating one changes nothing for its client.
+    pub(crate) async fn repeat_receipts(&self) -> Result<(), StoreFault> {
+        let mut of_session: BTreeMap<SessionId, Vec<Position>> = BTreeMap::new();
+        for position in self.connections.positions() {
+            of_session.entry(position.session_id).or_default().push(position);
+        }
+        let newest = Window::Before(Seq(i64::MAX));
+        for (index, (session, positions)) in of_session.iter().enumerate() {
+            if index > 0 && index % TOGETHER == 0 {
+                // A chosen pace (N4).
+                tokio::time::sleep(PACE).await;
+            }
+            let page = self.stores.messages.history(*session, newest, PageLimit::MAX).await?;
+            for position in positions {
+                self.repeat_to(position, &page.items).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn repeat_to(&self, position: &Position, messages: &[Message]) {
+        let side = match position.person {
+            Person::User(_) => Side::User,
+            Person::Agent(_) => Side::Agent,
+        };
+        let settled = |message: &&Message| {
+            message.sender.side() == side && message.status != MessageStatus::Pending
+        };
+        for message in messages.iter().filter(settled) {
+            let push = Push::PeerAck {
+                session_id: message.session_id,
+                msg_id: message.msg_id,
+                seq: message.seq,
+                status: message.status,
+                side,
+            };
+            if !self.push_to_position(position, &push).await {
+                return;
+            }
+        }
+    }
+
+    /// Pushes to a connection unless its person lost the session meanwhile; says whether it did (A3).
+    async fn push_to_position(&self, position: &Position, push: &Push) -> bool {
+        let pushed = self.connections.push_one(position.conn, push);
+        self.turns.unless_barred(position.session_id, &position.person, pushed).await
     }
 }

@@ -22,6 +22,7 @@ mod read;
 mod serve;
 mod sweep;
 mod talk;
+mod turns;
 mod typing;
 
 pub use cluster::{Audience, Cluster, Heard, NodeBus, NodeMessage, Relayed, Task, TaskLeases};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::Fuse;
 use futures_util::{FutureExt, StreamExt, stream};
 use kefu_core::snowflake::floor_of;
-use kefu_core::{ErrorCode, EventId, NodeName, Timestamp};
+use kefu_core::{ErrorCode, EventId, NodeName, Person, Timestamp};
 use kefu_events::Envelope;
 use kefu_messaging::Fresh;
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ use tracing::Instrument as _;
 use crate::heal::Suspects;
 use crate::loss::{Look, Losses};
 use crate::sweep::{every, tick};
-use crate::{Desk, DeskError, Heard, NodeMessage};
+use crate::{Desk, DeskError, Heard, NodeMessage, Relayed};
 
 /// Between a gap and the catch-up, at least: time for the wire to settle (N4).
 const SETTLE: Duration = Duration::from_secs(2);
@@ -75,6 +75,7 @@ impl Desk {
                     catch_up.set(self.catch_up(since).fuse());
                 }
                 outcome = &mut catch_up => ear.end(outcome),
+                () = self.missed.notified() => ear.gap(),
                 heard = heard.recv() => match heard {
                     Some(Heard::Message(word)) => self.hear(word, &mut ear).await,
                     Some(Heard::Gap) => ear.gap(),
@@ -87,11 +88,7 @@ impl Desk {
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
         metrics::counter!("kefu_remote_heard_total").increment(1);
         match word {
-            // Its node may not have heard yet who lost the session.
-            NodeMessage::Push { to, push } if self.fanout.bars(push.session(), &to) => {}
-            NodeMessage::Push { to, push } => {
-                self.connections.push(&to, &push.to_push(&to), None).await;
-            }
+            NodeMessage::Push { to, push } => self.push_here(&to, &push).await,
             NodeMessage::Event { envelope, message } => {
                 ear.heard(self.source.clock().now());
                 let envelope = match message {
@@ -104,6 +101,18 @@ impl Desk {
                     ear.gap();
                 }
             }
+        }
+    }
+
+    /// Its node may not have heard yet who lost the session (A3).
+    async fn push_here(&self, to: &Person, relayed: &Relayed) {
+        let push = relayed.to_push(to);
+        let pushed = async {
+            self.connections.push(to, &push, None).await;
+        };
+        match relayed.session() {
+            Some(session) => drop(self.turns.unless_barred(session, to, pushed).await),
+            None => pushed.await,
         }
     }
 
@@ -120,7 +129,8 @@ impl Desk {
         if error.code() == ErrorCode::Internal { Ok(()) } else { Err(error) }
     }
 
-    /// Reads again what was not heard: changes from the outbox, messages by every connection's position.
+    /// Reads again what was not heard: changes from the outbox, messages by every connection's position,
+    /// and how the newest messages stand.
     async fn catch_up(&self, since: Timestamp) -> Result<(), DeskError> {
         metrics::counter!("kefu_catch_ups_total").increment(1);
         self.catch_up_changes(since).await?;
@@ -128,7 +138,8 @@ impl Desk {
         let mut suspects = Suspects::default();
         self.heal(&mut suspects).await?;
         tokio::time::sleep(LOOKS_APART).await;
-        Ok(self.heal(&mut suspects).await?)
+        self.heal(&mut suspects).await?;
+        Ok(self.repeat_receipts().await?)
     }
 
     async fn catch_up_changes(&self, since: Timestamp) -> Result<(), DeskError> {
@@ -159,6 +170,8 @@ impl Desk {
                 let renew = |(conn, person)| async move { this.renew(&person, conn).await };
                 let people = stream::iter(self.connections.people());
                 people.for_each_concurrent(RENEWALS, renew).await;
+                // Without a lease here, nobody had a word for this node.
+                self.missed.notify_one();
             }
         }
     }

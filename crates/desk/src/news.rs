@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kefu_core::limit::{QUEUE_COALESCE, QUEUE_LIST};
 use kefu_core::{Clock, IdSource, Person, SessionId, StoreFault};
-use kefu_messaging::{Push, QueueEntry};
+use kefu_messaging::{Push, Pusher, QueueEntry};
 use kefu_queue::{Line, Outlook, Place, decide_notice};
 use kefu_session::{Session, SessionVerdict, Updated};
 use tokio::sync::Notify;
@@ -40,6 +40,8 @@ pub struct QueueNews {
 pub(crate) struct News {
     stores: Stores,
     connections: Arc<dyn Connections>,
+    /// Also to the people's connections elsewhere.
+    pusher: Arc<dyn Pusher>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     wake: Notify,
@@ -60,6 +62,7 @@ impl News {
     pub(crate) fn start(
         stores: &Stores,
         connections: &Arc<dyn Connections>,
+        pusher: &Arc<dyn Pusher>,
         clock: &Arc<dyn Clock>,
         ids: &Arc<dyn IdSource>,
         tracker: &TaskTracker,
@@ -68,6 +71,7 @@ impl News {
         let news = Arc::new(Self {
             stores: stores.clone(),
             connections: Arc::clone(connections),
+            pusher: Arc::clone(pusher),
             clock: Arc::clone(clock),
             ids: Arc::clone(ids),
             wake: Notify::new(),
@@ -202,8 +206,9 @@ impl News {
                 .sessions
                 .update(session.id, &|row, _| decide_notice(row, now), self.ids.as_ref())
                 .await?;
+            // Whoever wrote it tells every device, wherever it is: nobody else will for ten minutes.
             if let Updated::Written(..) = updated {
-                self.connections.push(&user, &Push::OfflineNotice, None).await;
+                self.pusher.push(&user, &Push::OfflineNotice, None).await;
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use tokio_util::time::DelayQueue;
 use tokio_util::time::delay_queue::Key;
 
 use crate::owners::Owners;
+use crate::turns::Turns;
 
 /// Room for reports; typing is the first thing to be dropped under pressure (L1).
 const QUEUE: usize = 1_024;
@@ -50,12 +51,14 @@ pub(crate) struct Typing {
 impl Typing {
     pub(crate) fn start(
         pusher: &Arc<dyn Pusher>,
+        turns: &Arc<Turns>,
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
         let (reports, receiver) = mpsc::channel(QUEUE);
         let marks = Marks {
             pusher: Arc::clone(pusher),
+            turns: Arc::clone(turns),
             active: HashMap::new(),
             deadlines: DelayQueue::new(),
             owners: Owners::default(),
@@ -109,6 +112,7 @@ struct Active {
 
 struct Marks {
     pusher: Arc<dyn Pusher>,
+    turns: Arc<Turns>,
     active: HashMap<Mark, Active>,
     deadlines: DelayQueue<Mark>,
     /// Of sessions that left an agent, or ended: a report may have been checked before that, and come after it.
@@ -202,7 +206,10 @@ impl Marks {
 
     async fn relay(&self, mark: Mark, to: &Person, is_typing: bool) {
         let push = Push::Typing { session_id: mark.0, is_typing };
-        self.pusher.push(to, &push, None).await;
+        let pushed = async {
+            self.pusher.push(to, &push, None).await;
+        };
+        self.turns.unless_barred(mark.0, to, pushed).await;
     }
 }
 
@@ -234,6 +241,7 @@ mod tests {
         let told = Arc::new(Told::default());
         let mut marks = Marks {
             pusher: Arc::clone(&told) as Arc<dyn Pusher>,
+            turns: Arc::new(Turns::new()),
             active: HashMap::new(),
             deadlines: DelayQueue::new(),
             owners: Owners::default(),

@@ -131,6 +131,15 @@ impl Delivery {
         }
     }
 
+    /// A repeated push, to who holds the receiver's side by then (M2, A3).
+    async fn push_again(&self, message: Arc<Message>, session: &Session, attempt: u32) {
+        let (msg_id, side) = (message.msg_id, message.sender.side().other());
+        let push = Push::Message { message, attempt, own: false };
+        if self.pusher.push_to_side(session, side, &push).await.connections > 0 {
+            self.track(msg_id, attempt);
+        }
+    }
+
     fn track(&self, msg_id: MsgId, attempt: u32) {
         self.retries.track(Due { msg_id, attempt }, self.schedule.after_push(attempt));
     }
@@ -204,8 +213,7 @@ impl Retrier {
         let Some(session) = self.sessions.find(message.session_id).await? else {
             return Ok(Next::Nothing);
         };
-        let parties = Parties::from(&session);
-        self.delivery.push_to_receiver(&Arc::new(message), &parties, due.attempt + 1).await;
+        self.delivery.push_again(Arc::new(message), &session, due.attempt + 1).await;
         Ok(Next::Nothing)
     }
 

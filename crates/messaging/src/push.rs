@@ -7,8 +7,9 @@ use kefu_console::Note;
 use kefu_core::{
     Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
 };
+use kefu_session::Session;
 
-use crate::{Message, MessageStatus, Side};
+use crate::{Message, MessageStatus, Parties, Side};
 
 /// A session offered to its new agent (`chat.session.new`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +166,8 @@ pub struct Reach {
 /// - Pushes to one person keep their order on each connection (M6).
 /// - `except` is left out: the connection whose own act this is.
 /// - Having been taken says nothing about having arrived; only a receipt does (M3).
+/// - `push_to_side` goes by a row that was read a moment ago. Whoever knows of changes since then pushes
+///   to who holds the side now: an agent who was told that the session is gone gets nothing more (A3).
 #[async_trait]
 pub trait Pusher: Send + Sync {
     /// Pushes to one person.
@@ -172,4 +175,12 @@ pub trait Pusher: Send + Sync {
 
     /// Pushes to every agent and supervisor connected.
     async fn push_to_consoles(&self, push: &Push);
+
+    /// Pushes to whoever holds `side` of the session, if anybody does. As it is here, it trusts the row.
+    async fn push_to_side(&self, session: &Session, side: Side, push: &Push) -> Reach {
+        match Parties::from(session).on(side) {
+            Some(to) => self.push(&to, push, None).await,
+            None => Reach::default(),
+        }
+    }
 }

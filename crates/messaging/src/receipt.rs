@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kefu_core::{Caller, MsgId, SessionId};
 use kefu_session::{Access, Refusal, Session, access, role_allows};
 
-use crate::{Message, MessageStatus, Sender, Side};
+use crate::{Message, MessageStatus, Side};
 
 /// What is reported about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,20 +152,4 @@ fn change(snapshot: &ReceiptSnapshot, id: MsgId, status: MessageStatus) -> Optio
     let message = snapshot.messages.get(&id)?;
     let session = snapshot.sessions.get(&message.session_id)?;
     Some(StatusChange { message: Message { status, ..message.clone() }, session: session.clone() })
-}
-
-impl StatusChange {
-    /// Who is told: the sender's side as it is held now (M2). `None` when nobody holds it.
-    #[must_use]
-    pub fn told(&self) -> Option<kefu_core::Person> {
-        match self.message.sender {
-            Sender::User(_) => Some(kefu_core::Person::User(self.session.user.user_id.clone())),
-            Sender::Agent(_) | Sender::System | Sender::Bot => self
-                .session
-                .admin_id
-                .clone()
-                .filter(|_| self.session.is_open())
-                .map(kefu_core::Person::Agent),
-        }
-    }
 }

@@ -70,14 +70,15 @@ impl RecordFlush {
     async fn announce(&self, change: &StatusChange) {
         let message = &change.message;
         self.retries.settle(message.msg_id);
-        let Some(person) = change.told() else { return };
+        let side = message.sender.side();
         let push = Push::PeerAck {
             session_id: message.session_id,
             msg_id: message.msg_id,
             seq: message.seq,
             status: message.status,
-            side: message.sender.side(),
+            side,
         };
-        self.pusher.push(&person, &push, None).await;
+        // The sender's side as it is held now (M2).
+        self.pusher.push_to_side(&change.session, side, &push).await;
     }
 }

@@ -127,6 +127,11 @@ impl NodeBus for RedisNodeBus {
         self.publish(vec![(self.keys.common_channel(), self.frame(message)?)]).await
     }
 
+    async fn say_gap(&self) -> Result<(), StoreFault> {
+        let lost = wire::encode_lost(&self.node).map_err(StoreFault::internal)?;
+        self.publish(vec![(self.keys.common_channel(), lost)]).await
+    }
+
     async fn subscribe(&self) -> mpsc::Receiver<Heard> {
         let (out, heard) = mpsc::channel(HEARD);
         let Ok(client) = self.builder.build() else { return heard };

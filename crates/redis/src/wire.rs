@@ -246,6 +246,7 @@ impl From<WirePerson> for Person {
 enum WirePush {
     PeerAck { session_id: SessionId, msg_id: MsgId, seq: Seq, status: String },
     Typing { session_id: SessionId, is_typing: bool },
+    OfflineNotice,
 }
 
 impl From<&Relayed> for WirePush {
@@ -255,6 +256,7 @@ impl From<&Relayed> for WirePush {
                 Self::PeerAck { session_id, msg_id, seq, status: status.as_str().to_owned() }
             }
             Relayed::Typing { session_id, is_typing } => Self::Typing { session_id, is_typing },
+            Relayed::OfflineNotice => Self::OfflineNotice,
         }
     }
 }
@@ -268,6 +270,7 @@ impl TryFrom<WirePush> for Relayed {
                 Self::PeerAck { session_id, msg_id, seq, status: status(&text)? }
             }
             WirePush::Typing { session_id, is_typing } => Self::Typing { session_id, is_typing },
+            WirePush::OfflineNotice => Self::OfflineNotice,
         })
     }
 }

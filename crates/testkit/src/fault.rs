@@ -1,6 +1,7 @@
 //! Wrappers that make a store fail or wait, at a chosen call.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kefu_core::StoreFault;
@@ -193,5 +194,49 @@ impl<S: ?Sized + Send + Sync> Slow<S> {
         call: impl Future<Output = Result<T, StoreFault>> + Send,
     ) -> Result<T, StoreFault> {
         call.await
+    }
+}
+
+/// A store one of whose answers comes late: what it says may hold no longer by then.
+#[derive(Debug)]
+pub struct Late<S: ?Sized> {
+    pub(crate) inner: Arc<S>,
+    gate: Gate,
+    is_next: AtomicBool,
+}
+
+impl<S: ?Sized> Late<S> {
+    /// Answers at once until told otherwise.
+    #[must_use]
+    pub fn new(inner: Arc<S>) -> Self {
+        Self { inner, gate: Gate::new(), is_next: AtomicBool::new(false) }
+    }
+
+    /// Holds the answer to the next call, until [`Gate::open`]. Those after it come at once.
+    pub fn hold_next(&self) -> &Gate {
+        self.gate.close();
+        self.is_next.store(true, Ordering::SeqCst);
+        &self.gate
+    }
+}
+
+impl<S: ?Sized + Send + Sync> Late<S> {
+    pub(crate) async fn write<T: Send>(
+        &self,
+        call: impl Future<Output = Result<T, StoreFault>> + Send,
+    ) -> Result<T, StoreFault> {
+        let is_late = self.is_next.swap(false, Ordering::SeqCst);
+        let answer = call.await;
+        if is_late {
+            self.gate.pass().await;
+        }
+        answer
+    }
+
+    pub(crate) async fn read<T: Send>(
+        &self,
+        call: impl Future<Output = Result<T, StoreFault>> + Send,
+    ) -> Result<T, StoreFault> {
+        self.write(call).await
     }
 }

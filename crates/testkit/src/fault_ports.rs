@@ -1,4 +1,4 @@
-//! The ports behind [`Flaky`] and [`Slow`]: each method is a read or a write of the wrapper.
+//! The ports behind [`Flaky`], [`Slow`] and [`Late`]: each method is a read or a write of the wrapper.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use kefu_messaging::{
 };
 use kefu_session::{OpenDecision, Opened, Session, SessionDecision, SessionStore, Updated};
 
-use crate::fault::{Flaky, Slow};
+use crate::fault::{Flaky, Late, Slow};
 
 macro_rules! delegate {
     ($wrapper:ident) => {
@@ -149,3 +149,4 @@ macro_rules! delegate {
 
 delegate!(Flaky);
 delegate!(Slow);
+delegate!(Late);

@@ -16,7 +16,7 @@ mod stamp;
 pub mod suite;
 mod world;
 
-pub use fault::{Flaky, Gate, Slow, Strike};
+pub use fault::{Flaky, Gate, Late, Slow, Strike};
 pub use harness::{
     CoordinationHarness, Harness, LoadBoardHarness, NodeBusHarness, TaskLeasesHarness,
 };

@@ -205,6 +205,7 @@ macro_rules! node_bus_contract {
                 words_reach_whom_they_are_for,
                 one_nodes_words_keep_their_order,
                 a_slow_listener_hears_a_gap,
+                what_was_not_said_is_heard_as_a_gap,
             ],
         }
     };

@@ -6,6 +6,7 @@ mod cluster;
 mod common;
 mod connect;
 mod fault;
+mod fence;
 mod lock;
 mod news;
 mod note;

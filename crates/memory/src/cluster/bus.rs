@@ -57,20 +57,27 @@ impl MemoryNodes {
         }
     }
 
-    fn say(&self, from: &NodeName, to: Option<&BTreeSet<NodeName>>, word: &NodeMessage) -> bool {
+    /// `None`: only that something was not said.
+    fn say(
+        &self,
+        from: &NodeName,
+        to: Option<&BTreeSet<NodeName>>,
+        word: Option<&NodeMessage>,
+    ) -> bool {
         let mut wire = self.wire();
-        let mut owed = false;
+        let mut owed = word.is_none();
         if let Some(speaker) = wire.get_mut(from) {
             if speaker.cut {
                 speaker.owes_gap = true;
                 return false;
             }
-            owed = std::mem::take(&mut speaker.owes_gap);
+            owed |= std::mem::take(&mut speaker.owes_gap);
         }
         for (_, listener) in wire.iter_mut().filter(|(node, _)| owed && *node != from) {
             listener.missed = true;
             listener.tell_gap();
         }
+        let Some(word) = word else { return true };
         for (node, listener) in wire.iter_mut() {
             if node != from && to.is_none_or(|to| to.contains(node)) {
                 listener.hear(word);
@@ -133,11 +140,15 @@ pub struct MemoryNodeBus {
 #[async_trait]
 impl NodeBus for MemoryNodeBus {
     async fn send(&self, to: &BTreeSet<NodeName>, message: &NodeMessage) -> Result<(), StoreFault> {
-        answer(self.nodes.say(&self.node, Some(to), message))
+        answer(self.nodes.say(&self.node, Some(to), Some(message)))
     }
 
     async fn broadcast(&self, message: &NodeMessage) -> Result<(), StoreFault> {
-        answer(self.nodes.say(&self.node, None, message))
+        answer(self.nodes.say(&self.node, None, Some(message)))
+    }
+
+    async fn say_gap(&self) -> Result<(), StoreFault> {
+        answer(self.nodes.say(&self.node, None, None))
     }
 
     async fn subscribe(&self) -> mpsc::Receiver<Heard> {

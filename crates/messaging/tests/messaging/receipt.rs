@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kefu_core::{Caller, Clock, ManualClock, ManualIds, MsgId, Person, Seq, SessionId};
 use kefu_events::EventContext;
 use kefu_messaging::{
-    Message, MessageStatus, MessageType, Receipt, ReceiptOutcome, ReceiptRequest, ReceiptSnapshot,
-    ReceiptVerdict, Sender, decide_receipts,
+    Message, MessageStatus, MessageType, Parties, Receipt, ReceiptOutcome, ReceiptRequest,
+    ReceiptSnapshot, ReceiptVerdict, Sender, decide_receipts,
 };
 use kefu_session::{OpenVerdict, Refusal, Session, decide_open};
 use kefu_testkit::build::{
@@ -166,10 +166,11 @@ fn the_same_report_again_changes_nothing() {
 }
 
 #[test]
-fn the_present_holder_of_the_senders_side_is_told() {
+fn a_change_comes_with_the_session_whose_holders_are_told() {
     let mut known = snapshot();
     let told = |known: &ReceiptSnapshot, by: &Caller, raw| {
-        decide(known, receipt(by, id(raw), Receipt::Read)).changes[0].told()
+        let change = decide(known, receipt(by, id(raw), Receipt::Read)).changes.remove(0);
+        Parties::from(&change.session).on(change.message.sender.side())
     };
     assert_eq!(told(&known, &a1(), 1), Some(Person::User(user("u1", 0).user_id)));
     assert_eq!(told(&known, &u1(), 4), Some(Person::Agent(admin("a1"))));

@@ -127,6 +127,7 @@ fn message() -> impl Strategy<Value = Message> {
 fn node_message() -> impl Strategy<Value = NodeMessage> {
     let person = prop_oneof![user().prop_map(Person::User), admin().prop_map(Person::Agent)];
     let push = prop_oneof![
+        Just(Relayed::OfflineNotice),
         (session(), any::<bool>())
             .prop_map(|(session_id, is_typing)| Relayed::Typing { session_id, is_typing }),
         (session(), msg_id(), any::<i64>(), status_of()).prop_map(

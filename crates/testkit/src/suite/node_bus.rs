@@ -124,6 +124,25 @@ pub async fn a_slow_listener_hears_a_gap<H: NodeBusHarness>() {
     assert!(gaps > 0, "20,000 words cannot all have waited");
 }
 
+/// N4: that something was not said is heard as a gap by all others, before what is said next.
+pub async fn what_was_not_said_is_heard_as_a_gap<H: NodeBusHarness>() {
+    let harness = H::start().await;
+    let mut ends = Vec::new();
+    for name in ["a", "b", "c"] {
+        let bus = harness.node(&node(name)).await;
+        let heard = bus.subscribe().await;
+        ends.push((bus, heard));
+    }
+    ends[0].0.say_gap().await.unwrap();
+    ends[0].0.broadcast(&typing(1)).await.unwrap();
+    ends[1].0.send(&to(&["a"]), &typing(2)).await.unwrap();
+    assert_eq!(next(&mut ends[0].1).await, typing(2), "nobody hears themselves");
+    for end in &mut ends[1..] {
+        assert_eq!(receive(&mut end.1).await, Heard::Gap);
+        assert_eq!(next(&mut end.1).await, typing(1));
+    }
+}
+
 /// One word of every kind, with the largest numbers and the strangest texts.
 fn every_word() -> Vec<NodeMessage> {
     let context = EventContext {
@@ -165,6 +184,7 @@ fn every_word() -> Vec<NodeMessage> {
         let push = Relayed::Typing { session_id, is_typing };
         words.push(NodeMessage::Push { to: Person::Agent(agent.clone()), push });
     }
+    words.push(NodeMessage::Push { to: Person::User(user), push: Relayed::OfflineNotice });
     words
 }
 

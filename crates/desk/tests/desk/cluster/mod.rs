@@ -1,5 +1,6 @@
 //! Several desks over one world: nodes that serve people, and drainers that serve nobody.
 
+mod ack;
 mod board;
 mod death;
 mod limit;

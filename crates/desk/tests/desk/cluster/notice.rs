@@ -45,6 +45,19 @@ async fn the_offline_notice_comes_once_and_where_the_visitor_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_device_of_a_visitor_hears_the_offline_notice_wherever_it_is() {
+    let house = House::build();
+    let (a, b, c) = (house.node("a").await, house.node("b").await, house.node("c").await);
+    a.scene.consult("u1", 1).await;
+    b.scene.resume("u1", 2).await;
+    c.scene.consult("u2", 3).await;
+    pass(30.0).await;
+    let notices =
+        [(&a, 1), (&b, 2), (&c, 3)].map(|(node, conn)| node.count(conn, "offline_notice"));
+    assert_eq!(notices, [1, 1, 1], "Q2, M2: once each");
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_was_on_no_node_is_told_on_coming_back_wherever_that_is() {
     let house = House::build();
     let (a, b) = (house.node("a").await, house.node("b").await);
