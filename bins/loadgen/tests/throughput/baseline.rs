@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use kefu_postgres::PgStore;
 use kefu_testkit::server::postgres::PostgresServer;
 use kefu_testkit::server::redis::RedisServer;
 use loadgen::Times;
@@ -15,6 +16,19 @@ use tokio::time::Instant;
 
 /// Clients of the literal design, each with a conversation of its own, as its pool would have.
 const CLIENTS: u32 = 16;
+
+/// Clients of the raw insert, its rows a statement, and room for the ids of each client.
+const RAW_CLIENTS: u32 = 2;
+const RAW_BATCH: i64 = 64;
+const RAW_SPAN: i64 = 100_000_000;
+const RAW_SESSION: &str = "INSERT INTO cg_chat_session \
+    (id, user_id, user_name, status, source, priority, last_seq, version, started_at, queued_at) \
+    VALUES ($1, 'u' || $1, 'u', 0, 'raw', 0, 0, 1, 0, 0)";
+const RAW_INSERT: &str = "INSERT INTO cg_chat_message (msg_id, session_id, seq, sender_type, \
+        sender_id, client_msg_id, msg_type, content, status, create_time) \
+    SELECT id, $2, id - $2, 'user', 'u', 'k' || id, 'text', \
+        'a message of the usual length, about sixty characters long', 'pending', 0 \
+    FROM UNNEST($1::bigint[]) AS n(id)";
 
 /// The tables of spec B.
 const TABLES: &str = "
@@ -31,6 +45,24 @@ const TABLES: &str = "
         UNIQUE (conversation_id, seq), UNIQUE (conversation_id, client_message_id));
     CREATE INDEX messages_history_idx ON messages (conversation_id, seq);
     CREATE TABLE single (id BIGSERIAL PRIMARY KEY, body TEXT NOT NULL)";
+
+/// Messages stored in a time.
+pub(crate) struct Rate {
+    pub(crate) stored: u64,
+    span: Duration,
+}
+
+impl Rate {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.stored as f64 / self.span.as_secs_f64()
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} messages/s", self.per_second())
+    }
+}
 
 /// Times in a form to read.
 pub(crate) struct Shown(Times);
@@ -79,7 +111,7 @@ pub(crate) async fn single_commit(server: &PostgresServer, span: Duration) -> Re
 
 /// D8: spec B to the letter: a transaction per message that locks the conversation, looks for the key,
 /// inserts, and moves the sequence on.
-pub(crate) async fn literal_design(server: &PostgresServer, span: Duration) -> Result<f64> {
+pub(crate) async fn literal_design(server: &PostgresServer, span: Duration) -> Result<Rate> {
     let pool = pool(server).await?;
     let until = Instant::now() + span;
     let mut clients = JoinSet::new();
@@ -106,7 +138,42 @@ pub(crate) async fn literal_design(server: &PostgresServer, span: Duration) -> R
         stored += client??;
     }
     pool.close().await;
-    Ok(stored as f64 / span.as_secs_f64())
+    Ok(Rate { stored, span })
+}
+
+/// D1: rows of kefu's own message table, 64 in a statement, as fast as two clients can.
+pub(crate) async fn raw_batches(server: &PostgresServer, span: Duration) -> Result<Rate> {
+    let exists = server.query("postgres", "SELECT count(*) FROM pg_database WHERE datname = 'raw'");
+    if exists.trim() == "0" {
+        server.query("postgres", "CREATE DATABASE raw");
+        PgStore::migrate(&server.url("raw")).await?;
+    }
+    let pool =
+        PgPoolOptions::new().max_connections(RAW_CLIENTS).connect(&server.url("raw")).await?;
+    let first: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(msg_id), 0) FROM cg_chat_message")
+        .fetch_one(&pool)
+        .await?;
+    let until = Instant::now() + span;
+    let mut clients = JoinSet::new();
+    for client in 0..RAW_CLIENTS {
+        let (pool, first) = (pool.clone(), first + 1 + i64::from(client) * RAW_SPAN);
+        clients.spawn(async move {
+            sqlx::query(RAW_SESSION).bind(first).execute(&pool).await?;
+            let mut stored = 0;
+            while Instant::now() < until {
+                let ids: Vec<_> = (0..RAW_BATCH).map(|n| first + 1 + stored + n).collect();
+                sqlx::query(RAW_INSERT).bind(&ids).bind(first).execute(&pool).await?;
+                stored += RAW_BATCH;
+            }
+            anyhow::Ok(stored)
+        });
+    }
+    let mut stored = 0;
+    while let Some(client) = clients.join_next().await {
+        stored += client??.unsigned_abs();
+    }
+    pool.close().await;
+    Ok(Rate { stored, span })
 }
 
 async fn store_message(pool: &PgPool, conversation: i64, key: &str) -> Result<()> {

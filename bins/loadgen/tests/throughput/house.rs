@@ -71,6 +71,13 @@ impl House {
         Ok(())
     }
 
+    /// The first process of the database server.
+    pub(crate) fn postmaster(&self) -> Result<u32> {
+        let folder = self.postgres.query("postgres", "SHOW data_directory");
+        let file = std::fs::read_to_string(Path::new(folder.trim()).join("postmaster.pid"))?;
+        Ok(file.lines().next().context("a process id")?.trim().parse()?)
+    }
+
     /// Rows written by the visitors of a run.
     pub(crate) fn count_messages(&self, name: &str) -> Result<u64> {
         let sql = format!("SELECT count(*) FROM cg_chat_message WHERE sender_id LIKE '{name}-u%'");
