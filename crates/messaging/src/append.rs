@@ -1,7 +1,7 @@
 //! The rule of a send, over a batch of many sessions: dedupe, rights, state, order (T1, T2, A3, S2).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use kefu_core::snowflake::timestamp_of;
@@ -142,16 +142,22 @@ pub fn decide_append(
     context: &EventContext,
     ids: &dyn IdSource,
 ) -> AppendVerdict {
-    let mut batch = Batch::new(snapshot, context, ids);
+    let mut batch = Batch::new(snapshot, requests.len(), context, ids);
     let outcomes = requests.iter().map(|request| batch.decide(request)).collect();
     let tips = batch.sessions.values().filter_map(|session| batch.tip(session)).collect();
     AppendVerdict { outcomes, messages: batch.messages, tips, events: batch.events }
 }
 
+/// Under what a sender's repeat is found (T2).
+type Key<'a> = (&'a Sender, &'a ClientMsgId);
+
 struct Batch<'a> {
     snapshot: &'a AppendSnapshot,
     context: &'a EventContext,
     ids: &'a dyn IdSource,
+    /// Messages of the batch's senders and keys: stored before it, and by it.
+    stored: HashMap<Key<'a>, Vec<&'a Message>>,
+    fresh: HashMap<Key<'a>, Vec<Arc<Message>>>,
     /// Sessions that got messages, as they will be.
     sessions: BTreeMap<SessionId, Session>,
     messages: Vec<Arc<Message>>,
@@ -159,16 +165,29 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    const fn new(
+    fn new(
         snapshot: &'a AppendSnapshot,
+        size: usize,
         context: &'a EventContext,
         ids: &'a dyn IdSource,
     ) -> Self {
-        let sessions = BTreeMap::new();
-        Self { snapshot, context, ids, sessions, messages: Vec::new(), events: Vec::new() }
+        let mut stored: HashMap<_, Vec<_>> = HashMap::new();
+        for message in &snapshot.stored {
+            stored.entry((&message.sender, &message.client_msg_id)).or_default().push(message);
+        }
+        Self {
+            snapshot,
+            context,
+            ids,
+            stored,
+            fresh: HashMap::with_capacity(size),
+            sessions: BTreeMap::new(),
+            messages: Vec::with_capacity(size),
+            events: Vec::with_capacity(size),
+        }
     }
 
-    fn decide(&mut self, request: &AppendRequest) -> AppendOutcome {
+    fn decide(&mut self, request: &'a AppendRequest) -> AppendOutcome {
         if let Some(earlier) = self.earlier(request) {
             return repeat(request, earlier);
         }
@@ -181,21 +200,19 @@ impl<'a> Batch<'a> {
     /// The message that this sender stored under this key: in the named session, or in any of the
     /// sender's when none is named (T2).
     fn earlier(&self, request: &AppendRequest) -> Option<Arc<Message>> {
-        let same = |message: &Message| {
-            let named = match &request.target {
-                AppendTarget::Session(session) => message.session_id == *session,
-                AppendTarget::OpenSessionOf(_) => true,
-            };
-            named
-                && message.sender == request.sender
-                && message.client_msg_id == request.client_msg_id
+        let is_meant = |message: &Message| match &request.target {
+            AppendTarget::Session(session) => message.session_id == *session,
+            AppendTarget::OpenSessionOf(_) => true,
         };
-        let fresh = self.messages.iter().find(|message| same(message)).cloned();
-        fresh.or_else(|| {
-            // The newest wins should a key have been used in two sessions by name.
-            let old = self.snapshot.stored.iter().filter(|message| same(message));
-            old.max_by_key(|message| message.msg_id).cloned().map(Arc::new)
-        })
+        let key = (&request.sender, &request.client_msg_id);
+        let mut fresh = self.fresh.get(&key).into_iter().flatten();
+        if let Some(fresh) = fresh.find(|message| is_meant(message)) {
+            return Some(Arc::clone(fresh));
+        }
+        // The newest wins should a key have been used in two sessions by name.
+        let stored = self.stored.get(&key).into_iter().flatten();
+        let newest = stored.filter(|m| is_meant(m)).max_by_key(|message| message.msg_id);
+        newest.map(|message| Arc::new((*message).clone()))
     }
 
     /// The session as it stands in this batch, if the sender may write to it now (A3, S2).
@@ -227,7 +244,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The one place that gives out `seq`, id and time (T1).
-    fn append(&mut self, session: &Session, request: &AppendRequest) -> Stored {
+    fn append(&mut self, session: &Session, request: &'a AppendRequest) -> Stored {
         let floor = session.last_msg_id.map_or(session.id.get(), MsgId::get);
         let msg_id = MsgId::next_after(self.ids, floor);
         let session = session.appended(msg_id);
@@ -254,6 +271,8 @@ impl<'a> Batch<'a> {
         let fresh = Fresh { message: Arc::clone(&message), origin: request.origin };
         let envelope = Envelope::new(event, &context, self.ids);
         self.events.push(envelope.with_attachment(Arc::new(fresh)));
+        let key = (&request.sender, &request.client_msg_id);
+        self.fresh.entry(key).or_default().push(Arc::clone(&message));
         self.messages.push(Arc::clone(&message));
         self.sessions.insert(session.id, session);
         Stored { message, duplicate: false }
