@@ -119,8 +119,18 @@ pub(crate) fn desk_config(config: &Config) -> DeskConfig {
         ageing_per_minute: config.queue.ageing_per_minute,
         connections_per_person: config.limits.connections_per_person,
         outbox_keep: Duration::from_secs(config.outbox.keep_hours * 3_600),
-        batch: BatchConfig::default(),
+        batch: batch_config(config.profile),
     }
+}
+
+/// SQLite has one writer. On PostgreSQL a second batch forms and travels while the first is flushed;
+/// more than that buys nothing (`docs/performance.md`).
+fn batch_config(profile: Profile) -> BatchConfig {
+    let shards = match profile {
+        Profile::Embedded => 1,
+        Profile::Cluster => 2,
+    };
+    BatchConfig { shards, ..BatchConfig::default() }
 }
 
 fn gateway_config(config: &Config, demo: bool) -> GatewayConfig {

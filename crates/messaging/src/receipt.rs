@@ -1,8 +1,8 @@
 //! The rule of an acknowledgement (M3): by a receiver, monotonic, idempotent in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use kefu_core::{Caller, MsgId, SessionId};
+use kefu_core::{Caller, MsgId, Seq, SessionId};
 use kefu_session::{Access, Refusal, Session, access, role_allows};
 
 use crate::{Message, MessageStatus, Side};
@@ -52,11 +52,20 @@ pub struct ReceiptRequest {
     pub cumulative: bool,
 }
 
+impl ReceiptRequest {
+    /// Whether the report also covers an earlier message in this status: only one that it can still
+    /// raise, so that a report costs what it changes, not what the session holds.
+    #[must_use]
+    pub const fn covers_earlier(&self, status: MessageStatus) -> bool {
+        self.cumulative && status.may_become(self.receipt.status())
+    }
+}
+
 /// What the store knows about a batch of reports.
 #[derive(Debug, Clone, Default)]
 pub struct ReceiptSnapshot {
-    /// The named messages; for cumulative reports also the earlier ones of the same session and
-    /// sender side that are not yet `read`. By id.
+    /// The named messages; for each report also the earlier ones of the same session and sender side
+    /// that it covers ([`ReceiptRequest::covers_earlier`]). By id.
     pub messages: BTreeMap<MsgId, Message>,
     /// Their sessions.
     pub sessions: BTreeMap<SessionId, Session>,
@@ -93,11 +102,12 @@ pub struct ReceiptVerdict {
 #[must_use]
 pub fn decide_receipts(snapshot: &ReceiptSnapshot, requests: &[ReceiptRequest]) -> ReceiptVerdict {
     let mut changed: BTreeMap<MsgId, MessageStatus> = BTreeMap::new();
+    let sides = Sides::of(snapshot);
     let outcomes = requests
         .iter()
         .map(|request| match admit(snapshot, request) {
             Ok(named) => {
-                raise(snapshot, named, request, &mut changed);
+                sides.raise(named, request, &mut changed);
                 ReceiptOutcome::Taken
             }
             Err(refusal) => ReceiptOutcome::Refused(refusal),
@@ -126,24 +136,34 @@ fn admit<'a>(
     if message.sender.side() == reader { Err(Refusal::Forbidden) } else { Ok(message) }
 }
 
-fn raise(
-    snapshot: &ReceiptSnapshot,
-    named: &Message,
-    request: &ReceiptRequest,
-    changed: &mut BTreeMap<MsgId, MessageStatus>,
-) {
-    let next = request.receipt.status();
-    let covered = snapshot.messages.values().filter(|message| {
-        message.msg_id == named.msg_id
-            || request.cumulative
-                && message.session_id == named.session_id
-                && message.seq < named.seq
-                && message.sender.side() == named.sender.side()
-    });
-    for message in covered {
-        let present = changed.get(&message.msg_id).copied().unwrap_or(message.status);
-        if present.may_become(next) {
-            changed.insert(message.msg_id, next);
+/// The messages of each side of each session, so that a report looks only at those it may cover.
+struct Sides<'a>(HashMap<(SessionId, Side), BTreeMap<Seq, &'a Message>>);
+
+impl<'a> Sides<'a> {
+    fn of(snapshot: &'a ReceiptSnapshot) -> Self {
+        let mut sides: HashMap<_, BTreeMap<_, _>> = HashMap::new();
+        for message in snapshot.messages.values() {
+            let side = (message.session_id, message.sender.side());
+            sides.entry(side).or_default().insert(message.seq, message);
+        }
+        Self(sides)
+    }
+
+    fn raise(
+        &self,
+        named: &Message,
+        request: &ReceiptRequest,
+        changed: &mut BTreeMap<MsgId, MessageStatus>,
+    ) {
+        let next = request.receipt.status();
+        let side = self.0.get(&(named.session_id, named.sender.side()));
+        let earlier = side.filter(|_| request.cumulative).into_iter();
+        let earlier = earlier.flat_map(|side| side.range(..named.seq).map(|(_, message)| *message));
+        for message in earlier.chain([named]) {
+            let present = changed.get(&message.msg_id).copied().unwrap_or(message.status);
+            if present.may_become(next) {
+                changed.insert(message.msg_id, next);
+            }
         }
     }
 }

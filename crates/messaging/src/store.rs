@@ -30,14 +30,16 @@ pub enum Window {
 /// Stored messages (`cg_chat_message`).
 ///
 /// # Contract
-/// - `append` is one transaction over the whole batch, in a constant number of statements: it locks
-///   the sessions in id order, reads earlier keys and uploads after the locks, runs `decide` and
-///   writes messages, tips and outbox rows. What it returns is committed and flushed (A2).
+/// - `append` is one transaction over the whole batch, in a constant number of statements: it reads
+///   sessions, earlier keys and uploads, runs `decide` and writes messages, tips and outbox rows.
+///   What `decide` was shown holds until the commit, by locks taken in id order or by writing only
+///   if nothing changed. What it returns is committed and flushed (A2).
 /// - Unique `(session_id, seq)` and `(session_id, sender_type, sender_id, client_msg_id)` hold
 ///   whatever runs at once (T2).
 /// - If one row of a batch cannot be stored, nothing of the batch is, and the error is `Internal`:
 ///   the caller splits the batch to find it.
-/// - `record` is one transaction; a status never goes back, whatever runs at once.
+/// - `record` is one transaction; a status never goes back, whatever runs at once. Of reports that
+///   raise the same message at once one tells of the change.
 /// - `history` is ascending by `seq` for both windows; `has_more` speaks of the window's direction.
 /// - `list_undelivered` gives messages to `receiver` that are `pending` or `failed`, oldest first by
 ///   id: for a user over all their sessions, for an agent over the sessions owned now. With a

@@ -55,7 +55,7 @@ impl Work for Append<'_> {
             verdict.messages.iter().map(|message| Model::from(message.as_ref())).collect();
         let mut bulk = Bulk::default();
         bulk.insert::<Entity>(&models)?;
-        add_tips(&mut bulk, &verdict.tips)?;
+        Tips::bind(&mut bulk, &verdict.tips)?.update(&mut bulk);
         add_events(&mut bulk, &verdict.events)?;
         bulk.run(transaction).await?;
         Ok(Outcome::Commit(verdict))
@@ -63,14 +63,14 @@ impl Work for Append<'_> {
 }
 
 impl Append<'_> {
-    fn decide(&self, snapshot: &AppendSnapshot) -> AppendVerdict {
+    pub(crate) fn decide(&self, snapshot: &AppendSnapshot) -> AppendVerdict {
         (self.decide)(snapshot, self.batch, self.ids)
     }
 }
 
 /// Everything that some request of the batch asks for, each once.
 #[derive(Default)]
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     sessions: BTreeSet<SessionId>,
     users: BTreeSet<&'a UserId>,
     keys: BTreeSet<(&'a str, &'a str, &'a str)>,
@@ -78,7 +78,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn by(batch: &'a [AppendRequest]) -> Self {
+    pub(crate) fn by(batch: &'a [AppendRequest]) -> Self {
         let mut asked = Self::default();
         for request in batch {
             match &request.target {
@@ -93,6 +93,25 @@ impl<'a> Asked<'a> {
         }
         asked
     }
+
+    pub(crate) fn session_ids(&self) -> Vec<SessionId> {
+        self.sessions.iter().copied().collect()
+    }
+
+    pub(crate) fn user_ids(&self) -> Vec<&str> {
+        self.users.iter().map(|user| user.as_str()).collect()
+    }
+
+    /// The sessions that were read for it.
+    pub(crate) fn add_sessions(&self, snapshot: &mut AppendSnapshot, sessions: Vec<Session>) {
+        for session in sessions {
+            let is_open = session.status != Status::Ended;
+            if is_open && self.users.contains(&session.user.user_id) {
+                snapshot.open.insert(session.user.user_id.clone(), session.id);
+            }
+            snapshot.sessions.insert(session.id, session);
+        }
+    }
 }
 
 async fn snapshot(
@@ -101,13 +120,7 @@ async fn snapshot(
 ) -> Result<AppendSnapshot, Failure> {
     let asked = Asked::by(batch);
     let mut snapshot = AppendSnapshot::default();
-    for session in sessions(transaction, &asked).await? {
-        let is_open = session.status != Status::Ended;
-        if is_open && asked.users.contains(&session.user.user_id) {
-            snapshot.open.insert(session.user.user_id.clone(), session.id);
-        }
-        snapshot.sessions.insert(session.id, session);
-    }
+    asked.add_sessions(&mut snapshot, sessions(transaction, &asked).await?);
     let mut keys = (Vec::new(), Vec::new(), Vec::new());
     for (kind, id, key) in &asked.keys {
         keys.0.push(*kind);
@@ -130,31 +143,44 @@ async fn sessions(
     transaction: &mut Transaction,
     asked: &Asked<'_>,
 ) -> Result<Vec<Session>, Failure> {
-    let ids: Vec<_> = asked.sessions.iter().copied().collect();
+    let ids = asked.session_ids();
     if asked.users.is_empty() {
         return lock(transaction, &ids).await;
     }
-    let users: Vec<_> = asked.users.iter().map(|user| user.as_str()).collect();
-    let lock = query(LOCK).bind(raw(&ids)).bind(users);
+    let lock = query(LOCK).bind(raw(&ids)).bind(asked.user_ids());
     rows::locked::<session::Entity, _>(transaction, lock).await
 }
 
-fn add_tips(bulk: &mut Bulk, tips: &[Tip]) -> Result<(), Failure> {
-    if tips.is_empty() {
-        return Ok(());
+/// The new tips as parameters of a statement.
+pub(crate) struct Tips {
+    pub(crate) id: String,
+    last_seq: String,
+    last_msg_id: String,
+    version: String,
+    rows: usize,
+}
+
+impl Tips {
+    pub(crate) fn bind(bulk: &mut Bulk, tips: &[Tip]) -> Result<Self, Failure> {
+        let column = |value: fn(&Tip) -> i64| tips.iter().map(value).collect::<Vec<_>>();
+        Ok(Self {
+            id: bulk.bind(column(|tip| tip.session_id.get()))?,
+            last_seq: bulk.bind(column(|tip| tip.last_seq.0))?,
+            last_msg_id: bulk.bind(column(|tip| tip.last_msg_id.get()))?,
+            version: bulk.bind(column(|tip| tip.version))?,
+            rows: tips.len(),
+        })
     }
-    let column = |value: fn(&Tip) -> i64| tips.iter().map(value).collect::<Vec<_>>();
-    let id = bulk.bind(column(|tip| tip.session_id.get()))?;
-    let last_seq = bulk.bind(column(|tip| tip.last_seq.0))?;
-    let last_msg_id = bulk.bind(column(|tip| tip.last_msg_id.get()))?;
-    let version = bulk.bind(column(|tip| tip.version))?;
-    let sql = format!(
-        "UPDATE cg_chat_session AS t \
-         SET last_seq = n.last_seq, last_msg_id = n.last_msg_id, version = n.version \
-         FROM UNNEST({id}, {last_seq}, {last_msg_id}, {version}) \
-             AS n(id, last_seq, last_msg_id, version) WHERE t.id = n.id"
-    );
-    let otherwise = Failure::Forbidden("the tip of an unknown session is written");
-    bulk.add(sql, tips.len(), otherwise);
-    Ok(())
+
+    pub(crate) fn update(&self, bulk: &mut Bulk) {
+        let Self { id, last_seq, last_msg_id, version, rows } = self;
+        let sql = format!(
+            "UPDATE cg_chat_session AS t \
+             SET last_seq = n.last_seq, last_msg_id = n.last_msg_id, version = n.version \
+             FROM UNNEST({id}, {last_seq}, {last_msg_id}, {version}) \
+                 AS n(id, last_seq, last_msg_id, version) WHERE t.id = n.id{}",
+            bulk.only_if("AND")
+        );
+        bulk.add(sql, *rows, Failure::Forbidden("the tip of an unknown session is written"));
+    }
 }

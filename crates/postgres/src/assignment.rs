@@ -16,7 +16,7 @@ use crate::open::Database;
 use crate::outbox::add_events;
 use crate::rows::{self, column, query};
 use crate::session::{lock, raw};
-use crate::transaction::{Outcome, Transaction, Work};
+use crate::transaction::{Outcome, Rows as _, Transaction, Work};
 
 /// The order of the locks is that of the rows: they are sorted before they are locked.
 const LOCK_AGENTS: &str = "SELECT * FROM cg_chat_agent WHERE admin_id = ANY($1) \

@@ -10,7 +10,7 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, Type};
 
 use crate::error::Failure;
 use crate::rows::column;
-use crate::transaction::Transaction;
+use crate::transaction::{Autocommit, Rows as _, Transaction};
 use crate::worker::{Held, holds};
 
 /// A statement in the making. What was not added is not written.
@@ -18,6 +18,15 @@ use crate::worker::{Held, holds};
 pub(crate) struct Bulk {
     parts: Vec<Part>,
     arguments: PgArguments,
+    is_guarded: bool,
+}
+
+/// Under which condition a statement of its own writes.
+pub(crate) struct Guard {
+    /// Common table expressions that the condition speaks of.
+    pub(crate) with: String,
+    /// A condition.
+    pub(crate) condition: String,
 }
 
 struct Part {
@@ -28,6 +37,19 @@ struct Part {
 }
 
 impl Bulk {
+    /// A statement whose parts write only under a condition: for [`Self::run_alone`].
+    pub(crate) fn guarded() -> Self {
+        Self { is_guarded: true, ..Self::default() }
+    }
+
+    /// What ties a part to the condition, if there is one; `word` joins it to the text before it.
+    pub(crate) fn only_if(&self, word: &str) -> String {
+        match self.is_guarded {
+            true => format!(" {word} (SELECT ok FROM guard)"),
+            false => String::new(),
+        }
+    }
+
     /// Inserts models.
     pub(crate) fn insert<E: EntityTrait>(&mut self, models: &[E::Model]) -> Result<(), Failure>
     where
@@ -132,6 +154,32 @@ impl Bulk {
         Ok(())
     }
 
+    /// Writes everything as a transaction of its own, or nothing: `false` when the guard does not hold
+    /// or the lease is lost.
+    pub(crate) async fn run_alone(
+        mut self,
+        connection: &mut Autocommit<'_>,
+        lease: Held,
+        guard: &Guard,
+    ) -> Result<bool, Failure> {
+        let holds = self.lease_check(lease)?;
+        let Guard { with, condition } = guard;
+        let parts: Vec<_> = self
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(place, part)| format!(", w{place} AS ({})", part.sql))
+            .collect();
+        let sql = format!(
+            "WITH {with}, guard AS MATERIALIZED (SELECT {condition} AND {holds} AS ok){} \
+             SELECT ok FROM guard",
+            parts.concat()
+        );
+        let query = sqlx::query_with(AssertSqlSafe(sql), self.arguments);
+        let rows = connection.write(query).await?;
+        column(rows.first().ok_or(Failure::Forbidden("an answer is empty"))?, 0)
+    }
+
     /// T3: the ids among these rows are unique only while their worker id is leased to this node. The
     /// statement that writes them is the one that looks, so that a process which froze between making
     /// and writing them writes nothing.
@@ -161,9 +209,10 @@ impl Bulk {
         }
         let source = self.unnest::<E>(models)?;
         let sql = format!(
-            "INSERT INTO {} ({}) SELECT * FROM {source}{conflict}",
+            "INSERT INTO {} ({}) SELECT * FROM {source}{}{conflict}",
             E::default().table_name(),
-            names::<E>().join(", ")
+            names::<E>().join(", "),
+            self.only_if("WHERE")
         );
         self.add(sql, models.len(), otherwise);
         Ok(())

@@ -79,7 +79,13 @@ impl Failure {
     /// Whether the connection's prepared statements are to be forgotten: they show rows as they were
     /// before a migration that was applied while this process runs.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(self, Self::Driver(error) if class(error) == Class::Stale)
+        matches!(self, Self::Driver(error) | Self::Commit(error) if class(error) == Class::Stale)
+    }
+
+    /// Whether a statement that commits by itself is known to have written nothing.
+    pub(crate) fn is_rolled_back(&self) -> bool {
+        matches!(self, Self::Commit(error)
+            if matches!(class(error), Class::Conflict | Class::Stale | Class::Data))
     }
 
     /// Whether the server refused a row or a statement.

@@ -7,6 +7,7 @@ mod bulk;
 mod canned;
 mod connect;
 mod error;
+mod guarded;
 mod line;
 mod message;
 mod note;

@@ -13,6 +13,7 @@ use kefu_messaging::{
 
 use crate::append::Append;
 use crate::error::Failure;
+use crate::guarded::Guarded;
 use crate::open::Database;
 use crate::receipt::Record;
 use crate::rows::{self, Query, column, query};
@@ -57,7 +58,16 @@ impl MessageStore for PgMessageStore {
         decide: AppendDecision<'_>,
         ids: &dyn IdSource,
     ) -> Result<AppendVerdict, StoreFault> {
-        self.0.transact("append", &Append { batch, decide, ids }).await
+        let append = Append { batch, decide, ids };
+        let begun = tokio::time::Instant::now();
+        match self.0.append_guarded(&append).await? {
+            Guarded::Stored(verdict) => {
+                metrics::histogram!("kefu_store_seconds", "operation" => "append")
+                    .record(begun.elapsed().as_secs_f64());
+                Ok(verdict)
+            }
+            Guarded::Left => self.0.transact("append_locked", &append).await,
+        }
     }
 
     async fn record(
@@ -65,7 +75,7 @@ impl MessageStore for PgMessageStore {
         batch: &[ReceiptRequest],
         decide: ReceiptDecision<'_>,
     ) -> Result<ReceiptVerdict, StoreFault> {
-        self.0.transact("record", &Record { batch, decide }).await
+        self.0.record(&Record { batch, decide }).await
     }
 
     async fn find(&self, id: MsgId) -> Result<Option<Message>, StoreFault> {

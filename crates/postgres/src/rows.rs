@@ -8,7 +8,7 @@ use sqlx::{Decode, Row, Type};
 
 use crate::error::Failure;
 use crate::open::Database;
-use crate::transaction::Transaction;
+use crate::transaction::Rows;
 
 /// A statement with its values.
 pub(crate) type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
@@ -18,16 +18,16 @@ pub(crate) fn query<'q>(sql: &'static str) -> Query<'q> {
     sqlx::query(sql)
 }
 
-/// Reads inside a transaction.
+/// Reads inside a transaction, or on a connection of its own.
 pub(crate) async fn locked<E, D>(
-    transaction: &mut Transaction,
+    connection: &mut impl Rows,
     query: Query<'_>,
 ) -> Result<Vec<D>, Failure>
 where
     E: EntityTrait,
     D: TryFrom<E::Model, Error = UnreadableRow>,
 {
-    domain::<E, D>(transaction.query(query).await?)
+    domain::<E, D>(connection.query(query).await?)
 }
 
 /// Reads what is committed.

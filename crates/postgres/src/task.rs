@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::open::Database;
 use crate::outbox::Execute;
 use crate::rows::{column, query};
-use crate::transaction::{Outcome, Transaction, Work};
+use crate::transaction::{Outcome, Rows as _, Transaction, Work};
 use crate::worker::milliseconds;
 
 /// One statement, so that of two takers the second sees the first.

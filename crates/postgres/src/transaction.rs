@@ -2,10 +2,12 @@
 
 use kefu_core::StoreFault;
 use sea_orm::sqlx;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, Postgres};
 use sqlx::{AssertSqlSafe, Connection};
 use tracing::Instrument as _;
 
+use crate::connect::PgOptions;
 use crate::error::Failure;
 use crate::open::Database;
 use crate::rows::Query;
@@ -45,13 +47,57 @@ pub(crate) struct Transaction {
     pub(crate) lease: Held,
 }
 
-impl Transaction {
+/// Where statements run.
+pub(crate) trait Rows: Send {
     /// Runs a statement; gives its rows.
-    pub(crate) async fn query(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+    fn query(
+        &mut self,
+        query: Query<'_>,
+    ) -> impl Future<Output = Result<Vec<PgRow>, Failure>> + Send;
+}
+
+impl Rows for Transaction {
+    async fn query(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
         // Collected, never streamed, so that the connection is at rest between two statements.
         Ok(query.persistent(self.prepare).fetch_all(&mut *self.inner).await?)
     }
+}
 
+/// A connection on which each statement commits by itself.
+pub(crate) struct Autocommit<'a> {
+    connection: PoolConnection<Postgres>,
+    options: &'a PgOptions,
+}
+
+impl Rows for Autocommit<'_> {
+    async fn query(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+        let read = query.fetch_all(&mut *self.connection);
+        let read = tokio::time::timeout(self.options.answer_timeout, read).await;
+        let read = read.map_err(|_| Failure::Silent)?.map_err(Failure::Driver);
+        if let Err(failure) = &read {
+            forget_stale(&mut self.connection, failure).await;
+        }
+        read
+    }
+}
+
+impl Autocommit<'_> {
+    /// Runs a statement that writes. Only a refusal tells that it wrote nothing.
+    ///
+    /// Without `SET LOCAL`: the statement must not wait for rows, or only as long as it takes others to
+    /// commit, who have limits of their own.
+    pub(crate) async fn write(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
+        let written = query.fetch_all(&mut *self.connection);
+        let written = tokio::time::timeout(self.options.answer_timeout, written).await;
+        let written = written.map_err(|_| Failure::SilentCommit)?.map_err(Failure::Commit);
+        if let Err(failure) = &written {
+            forget_stale(&mut self.connection, failure).await;
+        }
+        written
+    }
+}
+
+impl Transaction {
     /// Runs a statement; says how many rows it wrote.
     pub(crate) async fn execute(&mut self, query: Query<'_>) -> Result<u64, Failure> {
         let written: PgQueryResult =
@@ -167,7 +213,14 @@ impl Database {
         self.begin(Held::Unchecked).await?.query(query).await
     }
 
-    fn prepares(&self) -> bool {
+    /// A connection outside any transaction. Only where statements are kept prepared: an unnamed one is
+    /// two messages, between which a pooler may change the connection.
+    pub(crate) async fn autocommit(&self) -> Result<Autocommit<'_>, Failure> {
+        let connection = self.pool.acquire().await?;
+        Ok(Autocommit { connection, options: &self.options })
+    }
+
+    pub(crate) fn prepares(&self) -> bool {
         self.options.statement_cache > 0
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::open::Database;
 use crate::outbox::Execute;
 use crate::rows::{self, query};
-use crate::transaction::{Outcome, Transaction, Work};
+use crate::transaction::{Outcome, Rows as _, Transaction, Work};
 
 const BY_PATH: &str = "SELECT * FROM cg_chat_upload WHERE path = $1";
 const INSERT: &str = "INSERT INTO cg_chat_upload \

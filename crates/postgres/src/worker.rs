@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::message::highest_id;
 use crate::open::{Database, PgStore};
 use crate::rows::{column, query};
-use crate::transaction::{Outcome, Transaction, Work};
+use crate::transaction::{Outcome, Rows as _, Transaction, Work};
 
 /// Takes the id that has been free longest. One whose lease ended less than ten seconds ago is not
 /// free: clocks of nodes differ by up to five (T3), so that within that time its last holder may have

@@ -76,7 +76,7 @@ kefu_testkit::stamp! { Pooled;
     history: [unread_counts_the_other_side, the_highest_id_remembers_trimmed_events],
     uploads: [forgetting_races_with_sending],
     outbox: [events_confirmed_while_others_are_written, only_confirmed_rows_are_trimmed],
-    exclusion: [decisions_about_one_session_exclude_each_other],
+    exclusion: [decisions_about_one_session_take_turns],
     faults: [dropped_calls_leave_nothing_half_done],
 }
 

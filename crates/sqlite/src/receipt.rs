@@ -1,11 +1,12 @@
-//! A batch of receipts as one transaction of at most four statements.
+//! A batch of receipts as one transaction of at most five statements.
 
 use std::collections::BTreeSet;
 
 use kefu_core::MsgId;
 use kefu_entities::message::Entity;
 use kefu_messaging::{
-    Message, ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict, StatusChange,
+    Message, MessageStatus, ReceiptDecision, ReceiptRequest, ReceiptSnapshot, ReceiptVerdict,
+    StatusChange,
 };
 use sea_orm::DatabaseTransaction;
 
@@ -16,11 +17,17 @@ use crate::writer::{Outcome, Work};
 
 const NAMED: &str =
     "SELECT * FROM cg_chat_message WHERE msg_id IN (SELECT value FROM json_each(?1))";
-/// For each named message the earlier ones of its side that are not read.
-const EARLIER: &str = "SELECT m.* FROM json_each(?1) AS j \
+/// For each named message the earlier ones of its side that are not read: what a partial index holds.
+const UNREAD: &str = "SELECT m.* FROM json_each(?1) AS j \
      CROSS JOIN cg_chat_message AS n CROSS JOIN cg_chat_message AS m \
      WHERE n.msg_id = j.value AND m.session_id = n.session_id AND m.seq < n.seq \
        AND m.status <> 'read' AND (m.sender_type = 'user') = (n.sender_type = 'user')";
+/// The same for those that no device has.
+const UNDELIVERED: &str = "SELECT m.* FROM json_each(?1) AS j \
+     CROSS JOIN cg_chat_message AS n CROSS JOIN cg_chat_message AS m \
+     WHERE n.msg_id = j.value AND m.session_id = n.session_id AND m.seq < n.seq \
+       AND m.status IN ('pending', 'failed') \
+       AND (m.sender_type = 'user') = (n.sender_type = 'user')";
 /// A status only goes forward, whatever the decision was told (M3).
 const PUT_STATUSES: &str = "UPDATE cg_chat_message SET status = j.value ->> 1 \
      FROM json_each(?1) AS j WHERE cg_chat_message.msg_id = j.value ->> 0 \
@@ -68,10 +75,15 @@ async fn snapshot(
     let mut snapshot = ReceiptSnapshot::default();
     let named = batch.iter().map(|request| request.msg_id);
     keep(&mut snapshot, messages(transaction, NAMED, named).await?);
-    let cumulative = || batch.iter().filter(|request| request.cumulative);
-    if cumulative().next().is_some() {
-        let named = cumulative().map(|request| request.msg_id);
-        keep(&mut snapshot, messages(transaction, EARLIER, named).await?);
+    let (unread, undelivered): (Vec<_>, Vec<_>) = batch
+        .iter()
+        .filter(|request| request.covers_earlier(MessageStatus::Pending))
+        .partition(|request| request.covers_earlier(MessageStatus::Delivered));
+    for (sql, cumulative) in [(UNREAD, unread), (UNDELIVERED, undelivered)] {
+        if !cumulative.is_empty() {
+            let named = cumulative.into_iter().map(|request| request.msg_id);
+            keep(&mut snapshot, messages(transaction, sql, named).await?);
+        }
     }
     let sessions: BTreeSet<_> = snapshot.messages.values().map(|m| m.session_id).collect();
     let sessions: Vec<_> = sessions.into_iter().collect();

@@ -154,7 +154,7 @@ macro_rules! store_contract {
                 events_confirmed_while_others_are_written,
             ],
             exclusion: [
-                decisions_about_one_session_exclude_each_other,
+                decisions_about_one_session_take_turns,
             ],
             faults: [
                 a_lost_append_is_found_by_its_key,

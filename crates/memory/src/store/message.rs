@@ -149,6 +149,7 @@ fn receipt_snapshot(tables: &Tables, batch: &[ReceiptRequest]) -> ReceiptSnapsho
         if request.cumulative {
             let side = named.sender.side();
             let earlier = tables.messages.unread_before(named.session_id, side, named.seq);
+            let earlier = earlier.filter(|message| request.covers_earlier(message.status));
             snapshot.messages.extend(earlier.map(|message| (message.msg_id, message.clone())));
         }
     }

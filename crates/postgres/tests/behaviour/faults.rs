@@ -37,22 +37,28 @@ async fn connections_cut_while_idle_are_not_noticed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_cut_inside_a_transaction_is_replaced_and_the_message_stored_once() {
     let fixture = Fixture::start().await;
-    let session = fixture.world.open("u1", 0).await;
+    let world = locking(&fixture, support::options()).await;
+    let session = world.open("u1", 0).await;
     let tries = AtomicUsize::new(0);
-    let context = fixture.world.context();
+    let context = world.context();
     let decide = |snapshot: &AppendSnapshot, batch: &[AppendRequest], ids: &dyn IdSource| {
         if tries.fetch_add(1, Ordering::SeqCst) == 0 {
             fixture.database.query(CUT_OTHERS);
         }
         decide_append(snapshot, batch, &context, ids)
     };
-    let sender = build::from_user(&session.user.user_id);
-    let batch = [build::text(session.id, &sender, "k", "hello")];
-    let ids = fixture.world.ids.as_ref();
-    let verdict = fixture.world.stores.messages.append(&batch, &decide, ids).await.unwrap();
+    let batch = [text(&session, "k")];
+    let ids = world.ids.as_ref();
+    let verdict = world.stores.messages.append(&batch, &decide, ids).await.unwrap();
     assert_eq!(verdict.messages.len(), 1);
     assert_eq!(tries.load(Ordering::SeqCst), 2);
     assert_eq!(fixture.messages(), 1);
+}
+
+/// Without prepared statements every batch is a transaction that locks.
+async fn locking(fixture: &Fixture, options: PgOptions) -> World {
+    let options = PgOptions { statement_cache: 0, ..options };
+    World::new(PgStore::connect(&fixture.database.url(), options).await.unwrap().stores())
 }
 
 /// A row that somebody else holds is waited for, not for ever.
@@ -120,9 +126,7 @@ async fn a_frozen_transaction_is_ended_by_the_server() {
     let fixture = Fixture::start().await;
     let session = fixture.world.open("u1", 0).await;
     let idle_timeout = Duration::from_millis(200);
-    let options = PgOptions { idle_timeout, ..support::options() };
-    let store = PgStore::connect(&fixture.database.url(), options).await.unwrap();
-    let frozen = World::new(store.stores());
+    let frozen = locking(&fixture, PgOptions { idle_timeout, ..support::options() }).await;
     let context = frozen.context();
     let (world, waiting) = (fixture.world.clone(), session.clone());
     let tries = AtomicUsize::new(0);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 mod faults;
+mod guarded;
 mod leases;
 mod open;
 mod proxy;

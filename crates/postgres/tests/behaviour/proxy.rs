@@ -1,8 +1,8 @@
 //! A wire to the server on which a test counts questions and cuts answers.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use kefu_testkit::server::free_port;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,7 +20,15 @@ pub(crate) struct Proxy {
 #[derive(Default)]
 struct Wire {
     questions: AtomicUsize,
-    lose_commit: AtomicBool,
+    lose: Mutex<Option<&'static [u8]>>,
+}
+
+impl Wire {
+    fn is_to_be_lost(&self, body: &[u8]) -> bool {
+        let mut lose = self.lose.lock().unwrap();
+        let says = |what: &[u8]| body.windows(what.len()).any(|part| part == what);
+        lose.take_if(|what| says(what)).is_some()
+    }
 }
 
 impl Proxy {
@@ -52,9 +60,9 @@ impl Proxy {
         self.wire.questions.load(Ordering::SeqCst)
     }
 
-    /// Lets the next commit through and cuts its answer.
-    pub(crate) fn lose_commit(&self) {
-        self.wire.lose_commit.store(true, Ordering::SeqCst);
+    /// Lets the next question through that says `what`, and cuts its answer.
+    pub(crate) fn lose_answer_to(&self, what: &'static str) {
+        *self.wire.lose.lock().unwrap() = Some(what.as_bytes());
     }
 }
 
@@ -63,14 +71,14 @@ async fn carry(client: TcpStream, server: TcpStream, wire: Arc<Wire>) {
     let (mut from_server, to_server) = server.into_split();
     tokio::select! {
         () = ask(from_client, to_server, &wire) => {
-            // The commit is through when its answer comes, which nobody gets.
+            // The question is through when its answer comes, which nobody gets.
             let _ = from_server.read(&mut [0; 64]).await;
         }
         _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
     }
 }
 
-/// Carries questions until the client ends, or until a commit whose answer is to be lost.
+/// Carries questions until the client ends, or until one whose answer is to be lost.
 async fn ask(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, wire: &Wire) {
     // The first message has no kind.
     let length = client.read_u32().await.unwrap();
@@ -78,6 +86,7 @@ async fn ask(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, wire: &Wire)
     client.read_exact(&mut first).await.unwrap();
     server.write_u32(length).await.unwrap();
     server.write_all(&first).await.unwrap();
+    let mut is_lost = false;
     while let Ok(kind) = client.read_u8().await {
         let Ok(length) = client.read_u32().await else { return };
         let mut body = vec![0; length as usize - 4];
@@ -85,17 +94,18 @@ async fn ask(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, wire: &Wire)
             return;
         }
         // Query and Sync are what the server answers.
-        if matches!(kind, b'Q' | b'S') {
+        let asks = matches!(kind, b'Q' | b'S');
+        if asks {
             wire.questions.fetch_add(1, Ordering::SeqCst);
         }
-        let commits = kind == b'Q' && body.starts_with(b"COMMIT");
+        is_lost |= wire.is_to_be_lost(&body);
         let mut message = vec![kind];
         message.extend_from_slice(&length.to_be_bytes());
         message.extend_from_slice(&body);
         if server.write_all(&message).await.is_err() {
             return;
         }
-        if commits && wire.lose_commit.swap(false, Ordering::SeqCst) {
+        if asks && is_lost {
             return;
         }
     }

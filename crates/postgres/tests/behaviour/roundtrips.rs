@@ -30,9 +30,9 @@ const ROUNDS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_of_any_size_is_as_many_questions() {
-    // One more than the transaction's own, with which the pool looks at a connection that comes back.
+    // One more than the batch's own, with which the pool looks at a connection that comes back.
     // Unnamed statements are described before they run.
-    for (statement_cache, each) in [(128, 5 + 1), (0, 8 + 1)] {
+    for (statement_cache, each) in [(128, 2 + 1), (0, 8 + 1)] {
         let fixture = Fixture::start().await;
         let (proxy, world) = through(&fixture, statement_cache).await;
         let mut sessions = Vec::new();
@@ -53,22 +53,25 @@ async fn a_batch_of_any_size_is_as_many_questions() {
     }
 }
 
-/// T2: whether a commit came through whose answer was lost, its key tells.
+/// T2: whether what was lost with its answer came through, its key tells: with the locked transaction's
+/// commit, and with the statement that commits by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_answer_of_a_commit_is_indeterminate_and_found_by_its_key() {
-    let fixture = Fixture::start().await;
-    let (proxy, world) = through(&fixture, 128).await;
-    let session = world.open("u1", 0).await;
-    let send = batch(std::slice::from_ref(&session), 3, "k");
-    proxy.lose_commit();
-    let lost = world.append(&send).await;
-    assert!(matches!(lost, Err(StoreFault::Indeterminate { .. })), "{lost:?}");
-    assert_eq!(fixture.messages(), 3);
-    let again = world.append(&send).await.unwrap();
-    assert!(again.messages.is_empty(), "nothing new");
-    assert!(again.outcomes.iter().all(|outcome| matches!(
-        outcome,
-        AppendOutcome::Stored(stored) if stored.duplicate
-    )));
-    assert_eq!(fixture.messages(), 3);
+async fn a_lost_answer_is_indeterminate_and_found_by_its_key() {
+    for (statement_cache, what) in [(0, "COMMIT"), (128, "a lost word")] {
+        let fixture = Fixture::start().await;
+        let (proxy, world) = through(&fixture, statement_cache).await;
+        let session = world.open("u1", 0).await;
+        let send = batch(std::slice::from_ref(&session), 3, "a lost word");
+        proxy.lose_answer_to(what);
+        let lost = world.append(&send).await;
+        assert!(matches!(lost, Err(StoreFault::Indeterminate { .. })), "{what}: {lost:?}");
+        assert_eq!(fixture.messages(), 3, "{what}");
+        let again = world.append(&send).await.unwrap();
+        assert!(again.messages.is_empty(), "nothing new");
+        assert!(again.outcomes.iter().all(|outcome| matches!(
+            outcome,
+            AppendOutcome::Stored(stored) if stored.duplicate
+        )));
+        assert_eq!(fixture.messages(), 3, "{what}");
+    }
 }

@@ -166,7 +166,8 @@ pub async fn a_cumulative_report_covers_what_came_before<H: Harness>() {
     assert_eq!(status_of(&world, elsewhere).await, MessageStatus::Pending);
 }
 
-/// The decision sees the named messages, for a cumulative one also the earlier unread, and sessions.
+/// The decision sees the named messages, for a cumulative one also the earlier ones that it can raise,
+/// and sessions.
 pub async fn the_snapshot_holds_what_it_promises<H: Harness>() {
     let (_harness, world) = World::start::<H>().await;
     let chat = chat(&world).await;
@@ -188,6 +189,12 @@ pub async fn the_snapshot_holds_what_it_promises<H: Harness>() {
     let ids: Vec<_> = upto.messages.keys().copied().collect();
     let expected = [sent[0].msg_id, sent[2].msg_id, sent[3].msg_id];
     assert_eq!(ids, expected, "not the read one, not the later one, not the other side's");
+    let delivered = [receipt(&chat.agent, sent[0].msg_id, Receipt::Delivered)];
+    world.report(&delivered).await.unwrap();
+    let upto =
+        look(&world, &[receipt_up_to(&chat.agent, sent[3].msg_id, Receipt::Delivered)]).await;
+    let ids: Vec<_> = upto.messages.keys().copied().collect();
+    assert_eq!(ids, [sent[2].msg_id, sent[3].msg_id], "only what the report can still raise");
 }
 
 /// All kinds of reports at once: the highest status stands, and each step is told at most once.
