@@ -57,6 +57,7 @@ async fn serve(port: u16, binaries: &Path) -> Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let folder = TempDir::with_prefix("kefu-dev.").context("cannot make a folder")?;
+    let _sweeper = parts::sweep_at_the_end(folder.path())?;
     println!("starting PostgreSQL and Redis");
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     postgres.query("postgres", "CREATE DATABASE kefu");
@@ -125,7 +126,7 @@ impl Cluster<'_> {
     }
 
     fn binary(&self, name: &str) -> Command {
-        let mut command = Command::new(self.binaries.join(name));
+        let mut command = parts::bound_to_this(self.binaries.join(name));
         command.arg("--config").arg(&self.settings);
         command
     }

@@ -81,6 +81,11 @@ fn addresses(said: &[String]) -> Vec<SocketAddr> {
     said.iter().filter_map(after).collect()
 }
 
+fn folder(said: &[String]) -> PathBuf {
+    let settings = said.iter().find_map(|line| line.strip_prefix("settings:")).unwrap().trim();
+    PathBuf::from(settings).parent().unwrap().to_owned()
+}
+
 async fn demo_token(proxy: &str) -> String {
     let client = reqwest::Client::new();
     let request = client.post(format!("http://{proxy}/demo/token"));
@@ -114,8 +119,7 @@ async fn a_cluster_serves_pages_and_sockets_through_its_proxy_and_leaves_nothing
     let listening = addresses(&said);
     assert_eq!(listening.len(), 7, "proxy twice, two gateways, drainer, two servers: {said:?}");
     assert!(listening.iter().all(|address| TcpStream::connect(address).is_ok()));
-    let settings = said.iter().find_map(|line| line.strip_prefix("settings:")).unwrap().trim();
-    let folder = PathBuf::from(settings).parent().unwrap().to_owned();
+    let folder = folder(&said);
     assert!(folder.is_dir());
 
     assert!(terminate(dev).await.success());
@@ -123,4 +127,30 @@ async fn a_cluster_serves_pages_and_sockets_through_its_proxy_and_leaves_nothing
         listening.iter().filter(|address| TcpStream::connect(address).is_ok()).collect();
     assert!(left.is_empty(), "these still listen: {left:?}");
     assert!(!folder.exists(), "the folder is removed");
+}
+
+#[tokio::test]
+async fn a_cluster_whose_command_is_killed_ends_with_it() {
+    let (mut dev, said) = start(free_port()).await;
+    let (listening, folder) = (addresses(&said), folder(&said));
+    assert_eq!(listening.len(), 7, "{said:?}");
+    dev.0.kill().unwrap();
+    dev.0.wait().unwrap();
+    let left = || -> Vec<_> {
+        listening.iter().filter(|address| TcpStream::connect(address).is_ok()).collect()
+    };
+    let gone = async {
+        while !left().is_empty() || folder.exists() {
+            // tidy: between two looks at what other processes do and announce to nobody.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let in_time = timeout(PATIENCE, gone).await;
+    assert!(
+        in_time.is_ok(),
+        "left: {:?}, {} is there: {}",
+        left(),
+        folder.display(),
+        folder.exists()
+    );
 }

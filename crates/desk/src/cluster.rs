@@ -41,6 +41,19 @@ pub enum NodeMessage {
     },
 }
 
+impl NodeMessage {
+    /// What kind of word it is, for metrics.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Event { envelope, .. } => envelope.event.kind(),
+            Self::Push { push: Relayed::PeerAck { .. }, .. } => "peer_ack",
+            Self::Push { push: Relayed::Typing { .. }, .. } => "typing",
+            Self::Push { push: Relayed::OfflineNotice, .. } => "offline_notice",
+        }
+    }
+}
+
 /// The pushes that no event stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relayed {

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::copies::Copies;
 use crate::fanout::{DrainOnEvent, Fanout};
 use crate::forward::{Forward, Routed};
+use crate::held::HeldTasks;
 use crate::news::News;
 use crate::turns::{Fenced, Turns};
 use crate::typing::Typing;
@@ -71,6 +72,7 @@ pub struct Desk {
     pub(crate) turns: Arc<Turns>,
     /// Words of other nodes may have been missed though the wire was whole.
     pub(crate) missed: Notify,
+    pub(crate) held: HeldTasks,
     pub(crate) source: EventSource,
     pub(crate) config: DeskConfig,
 }
@@ -197,6 +199,7 @@ impl Desk {
             typing,
             turns,
             missed: Notify::new(),
+            held: HeldTasks::default(),
             source,
             config,
         })

@@ -130,10 +130,18 @@ impl Forward {
                 ));
             }
         }
-        match words.is_empty() {
-            true => Ok(()),
-            false => self.nodes.say(&words).await,
+        self.say_words(&words).await
+    }
+
+    async fn say_words(&self, words: &[(Audience, NodeMessage)]) -> Result<(), StoreFault> {
+        if words.is_empty() {
+            return Ok(());
         }
+        self.nodes.say(words).await?;
+        for (_, word) in words {
+            metrics::counter!("kefu_node_bus_said_total", "kind" => word.kind()).increment(1);
+        }
+        Ok(())
     }
 
     /// Without the bus a message counts as said, and is found by its session's position (M5, N5); a
@@ -156,10 +164,7 @@ impl Forward {
                 words.push((Audience::Nodes(nodes), word));
             }
         }
-        match words.is_empty() {
-            true => Ok(()),
-            false => self.nodes.say(&words).await,
-        }
+        self.say_words(&words).await
     }
 }
 

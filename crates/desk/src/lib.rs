@@ -11,6 +11,7 @@ mod error;
 mod fanout;
 mod forward;
 mod heal;
+mod held;
 mod listen;
 mod lock;
 mod loss;

@@ -86,7 +86,7 @@ impl Desk {
     }
 
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
-        metrics::counter!("kefu_remote_heard_total").increment(1);
+        metrics::counter!("kefu_remote_heard_total", "kind" => word.kind()).increment(1);
         match word {
             NodeMessage::Push { to, push } => self.push_here(&to, &push).await,
             NodeMessage::Event { envelope, message } => {

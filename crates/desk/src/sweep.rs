@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kefu_core::{Person, TraceId};
+use kefu_core::{Person, StoreFault, Timestamp, TraceId};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,6 +23,10 @@ const TIDY_EVERY: Duration = Duration::from_secs(600);
 const COPIES_LOOK: Duration = Duration::from_millis(200);
 /// Between two comparisons of all copies with their rows (A1).
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+/// Between two looks at what is shown of this process and the outbox.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+/// Waiting events counted; beyond it the number says no more.
+const COUNTED: u32 = 10_000;
 /// Outbox rows trimmed in one statement, so that no sweep holds the writer for long.
 const TRIM: u32 = 5_000;
 /// How old an event is before another process says it (N2): its own node is done by then, or gone.
@@ -60,6 +64,7 @@ impl Desk {
         tracker: &TaskTracker,
         stop: &CancellationToken,
     ) {
+        tracker.spawn(Arc::clone(self).watch(stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_line(stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_agents(trace.clone(), stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_leftovers(stop.clone()));
@@ -72,6 +77,7 @@ impl Desk {
     /// Whether this process does `task` now. A process that is the only one always does.
     async fn has(&self, task: Task, ttl: Duration) -> bool {
         let Some(cluster) = &self.cluster else { return true };
+        let asked = Instant::now();
         let held = match cluster.tasks.hold(task, self.source.node(), ttl).await {
             Ok(epoch) => epoch.is_some(),
             Err(fault) => {
@@ -79,7 +85,7 @@ impl Desk {
                 false
             }
         };
-        metrics::gauge!("kefu_task_held", "task" => task.as_str()).set(f64::from(u8::from(held)));
+        self.held.note(task, asked, held.then_some(ttl));
         held
     }
 
@@ -90,6 +96,34 @@ impl Desk {
             // What is not given back expires.
             let _ = cluster.tasks.release(task, self.source.node()).await;
         }
+        self.held.forget_all();
+    }
+
+    /// Shows what waits to be told, and which tasks are here: a number that only its own work would
+    /// refresh says nothing when that work hangs.
+    async fn watch(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = every(WATCH_EVERY);
+        while tick(&mut ticks, &stop).await {
+            if self.cluster.is_some() {
+                self.held.show();
+            }
+            // By one process, so that the sum over all is the truth.
+            let (count, age) = match self.has(Task::Relay, TASK_TTL).await {
+                true => self.unconfirmed().await.unwrap_or_default(),
+                false => (0, Duration::ZERO),
+            };
+            metrics::gauge!("kefu_outbox_unconfirmed").set(f64::from(count));
+            metrics::gauge!("kefu_outbox_unconfirmed_age_seconds").set(age.as_secs_f64());
+        }
+    }
+
+    /// How many events wait to be told, and for how long the oldest one has (N2).
+    async fn unconfirmed(&self) -> Result<(u32, Duration), StoreFault> {
+        let outbox = &self.stores.outbox;
+        let oldest = outbox.list_unconfirmed(Timestamp(i64::MAX), None, 1).await?;
+        let now = self.source.clock().now();
+        let age = oldest.first().map_or(Duration::ZERO, |oldest| now.since(oldest.time));
+        Ok((outbox.count_unconfirmed(COUNTED).await?, age))
     }
 
     async fn sweep_line(self: Arc<Self>, stop: CancellationToken) {

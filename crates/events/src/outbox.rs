@@ -27,6 +27,9 @@ pub trait Outbox: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Envelope>, StoreFault>;
 
+    /// How many unconfirmed rows there are, counted up to `limit`.
+    async fn count_unconfirmed(&self, limit: u32) -> Result<u32, StoreFault>;
+
     /// Up to `limit` rows above `after` that are not `message_stored`: what a node reads again that may
     /// have missed some (N4). Messages are found by their sessions' positions instead (M5).
     async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault>;

@@ -1,6 +1,7 @@
 //! The tasks behind the bus: one per handler, and the one that confirms outbox rows in batches.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,7 +115,12 @@ impl Relay {
     async fn deal_together(&self, waiting: &[Arc<Envelope>], handled: &mut Recent) {
         let fresh = waiting.iter().filter(|envelope| !handled.contains(envelope.id));
         let fresh: Vec<_> = fresh.map(Arc::clone).collect();
-        if fresh.len() > 1 && self.handler.handle_together(&fresh).await {
+        let together = || {
+            let (handler, traces) = (self.handler.name(), Traces(&fresh));
+            let span = tracing::info_span!("events", handler, trace_ids = %traces);
+            self.handler.handle_together(&fresh).instrument(span)
+        };
+        if fresh.len() > 1 && together().await {
             for envelope in &fresh {
                 handled.insert(envelope.id);
                 self.confirmer.done(envelope.id, self.handler.name()).await;
@@ -151,6 +157,18 @@ impl Relay {
                 Some(())
             }
         }
+    }
+}
+
+/// The traces of the frames that caused several events.
+struct Traces<'a>(&'a [Arc<Envelope>]);
+
+impl fmt::Display for Traces<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(index, envelope)| {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{}", envelope.trace_id)
+        })
     }
 }
 

@@ -18,6 +18,8 @@ use crate::transaction::{Outcome, Transaction, Work};
 const UNCONFIRMED: &str = "SELECT * FROM cg_chat_outbox \
      WHERE confirmed_at IS NULL AND id > $1 AND time < $2 AND schema_version <= $3 \
      ORDER BY id LIMIT $4";
+const COUNT: &str = "SELECT count(*) FROM ( \
+     SELECT 1 FROM cg_chat_outbox WHERE confirmed_at IS NULL LIMIT $1) AS waiting";
 const CHANGES: &str = "SELECT * FROM cg_chat_outbox \
      WHERE id > $1 AND event_type <> 'message_stored' AND schema_version <= $2 \
      ORDER BY id LIMIT $3";
@@ -49,6 +51,12 @@ impl Outbox for PgOutbox {
             .bind(i32::from(SCHEMA_VERSION))
             .bind(i64::from(limit));
         Ok(rows::committed::<Entity, _>(&self.0, list).await?)
+    }
+
+    async fn count_unconfirmed(&self, limit: u32) -> Result<u32, StoreFault> {
+        let counted = self.0.read(query(COUNT).bind(i64::from(limit))).await?;
+        let count: i64 = counted.first().map_or(Ok(0), |row| rows::column(row, 0))?;
+        Ok(u32::try_from(count).unwrap_or(limit))
     }
 
     async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {

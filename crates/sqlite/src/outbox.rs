@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kefu_core::{EventId, StoreFault, Timestamp};
 use kefu_entities::outbox::{Entity, Model};
 use kefu_events::{Envelope, Outbox, SCHEMA_VERSION};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait as _, DatabaseTransaction, Value};
 
 use crate::error::Failure;
 use crate::open::Database;
@@ -17,6 +17,8 @@ use crate::writer::{Outcome, Work};
 const UNCONFIRMED: &str = "SELECT * FROM cg_chat_outbox \
      WHERE confirmed_at IS NULL AND id > ?1 AND time < ?2 AND schema_version <= ?3 \
      ORDER BY id LIMIT ?4";
+const COUNT: &str = "SELECT count(*) FROM ( \
+     SELECT 1 FROM cg_chat_outbox WHERE confirmed_at IS NULL LIMIT ?1)";
 const CHANGES: &str = "SELECT * FROM cg_chat_outbox \
      WHERE id > ?1 AND event_type <> 'message_stored' AND schema_version <= ?2 \
      ORDER BY id LIMIT ?3";
@@ -46,6 +48,10 @@ impl Outbox for SqliteOutbox {
         Ok(rows::committed::<Entity, _>(&self.0.readers, UNCONFIRMED, values).await?)
     }
 
+    async fn count_unconfirmed(&self, limit: u32) -> Result<u32, StoreFault> {
+        Ok(self.count(limit).await?)
+    }
+
     async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
         let values = [after.into(), SCHEMA_VERSION.into(), limit.into()];
         Ok(rows::committed::<Entity, _>(&self.0.readers, CHANGES, values).await?)
@@ -60,6 +66,14 @@ impl Outbox for SqliteOutbox {
     async fn trim(&self, confirmed_before: Timestamp, limit: u32) -> Result<u64, StoreFault> {
         let work = Execute { sql: TRIM, values: [confirmed_before.0.into(), limit.into()] };
         self.0.writer.transact("outbox_trim", &work).await
+    }
+}
+
+impl SqliteOutbox {
+    async fn count(&self, limit: u32) -> Result<u32, Failure> {
+        let row = self.0.readers.query_one_raw(rows::statement(COUNT, [limit.into()])).await?;
+        let count: i64 = row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or(0);
+        Ok(u32::try_from(count).unwrap_or(limit))
     }
 }
 

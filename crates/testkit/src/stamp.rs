@@ -147,6 +147,7 @@ macro_rules! store_contract {
             outbox: [
                 every_event_survives,
                 unconfirmed_rows_come_in_pages,
+                unconfirmed_rows_are_counted,
                 confirming_is_idempotent,
                 a_large_confirmation_fits_one_call,
                 only_confirmed_rows_are_trimmed,

@@ -1,7 +1,9 @@
 //! The processes of the cluster, whose output is shown with their name before each line.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -15,6 +17,29 @@ use tokio::time::timeout;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long all of them may take to end: a little longer than `server.shutdown_grace_ms`.
 const END_LIMIT: Duration = Duration::from_secs(25);
+
+/// What removes the folder of a process that could not do so itself: it waits for the end of its input.
+const SWEEPER: &str = r#"cat > /dev/null; rm -rf -- "$1""#;
+
+/// `program`, which the kernel kills when this process ends, however it does. No handler runs at a
+/// SIGKILL, and what was left running would hold its ports until somebody looks for it.
+pub(super) fn bound_to_this(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+/// Removes `folder` when this process ends, however it does; to be kept until then.
+///
+/// # Errors
+/// It does not start.
+pub(super) fn sweep_at_the_end(folder: &Path) -> Result<Child> {
+    let mut sweeper = Command::new("sh");
+    sweeper.args(["-c", SWEEPER, "kefu-dev-sweeper"]).arg(folder);
+    // Ctrl-C in a terminal is for this process alone.
+    sweeper.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+    sweeper.spawn().context("cannot start sh")
+}
 
 /// What runs. Dropped, it is killed.
 #[derive(Default)]

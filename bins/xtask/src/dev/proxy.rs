@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::net::TcpStream;
-use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::parts::Parts;
+use super::parts::{Parts, bound_to_this};
 
 /// How long it may take until it listens.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -28,7 +27,7 @@ pub(super) async fn start(
 ) -> Result<()> {
     let path = folder.join("haproxy.cfg");
     std::fs::write(&path, configuration(listen, gateways)).context("cannot write haproxy.cfg")?;
-    let mut command = Command::new("haproxy");
+    let mut command = bound_to_this("haproxy");
     // Not on everybody's path.
     let folders = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{folders}:/usr/sbin:/usr/local/sbin"));

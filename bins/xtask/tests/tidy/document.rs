@@ -1,10 +1,12 @@
 //! What the documents must say, and that their links lead somewhere.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::workspace::{Member, TextFile};
 
 const ARCHITECTURE: &str = "docs/architecture.md";
+const OPERATIONS: &str = "docs/operations.md";
 const READMES: [&str; 2] = ["README.md", "README.zh-CN.md"];
 const COMMANDS: [&str; 2] = ["cargo run --release --bin gateway", "cargo xtask test"];
 
@@ -39,6 +41,27 @@ fn is_named(member: &Member, text: &str) -> bool {
         || short.is_some_and(|short| {
             text.contains(&format!("`{}`", member.name)) || text.contains(&format!("`{short}`"))
         })
+}
+
+/// Metrics in sources that the operator's document does not name.
+pub(crate) fn unnamed_metrics(sources: &[TextFile], documents: &[TextFile]) -> Vec<String> {
+    let text = find(documents, OPERATIONS).unwrap_or_default();
+    let names: BTreeSet<&str> = sources
+        .iter()
+        .filter(|source| source.path.contains("/src/") && source.text.contains("metrics::"))
+        .flat_map(|source| source.text.split('"'))
+        .filter(|part| part.starts_with("kefu_") && part.chars().all(is_of_a_metric))
+        .collect();
+    let unnamed = names.into_iter().filter(|name| {
+        !text.contains(&format!("`{name}`")) && !text.contains(&format!("`{name}{{"))
+    });
+    let complaint =
+        |name| format!("{name} is not in {OPERATIONS}; nobody watches what is not told");
+    unnamed.map(complaint).collect()
+}
+
+fn is_of_a_metric(letter: char) -> bool {
+    letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_'
 }
 
 /// Readmes that are missing or do not give the two commands.
@@ -148,6 +171,17 @@ mod tests {
         assert!(unnamed_crates(&members, &by_table).is_empty());
         let library_only = [document(ARCHITECTURE, "`core`, `gateway`")];
         assert_eq!(unnamed_crates(&members, &library_only).len(), 1);
+    }
+
+    #[test]
+    fn a_metric_that_operators_are_not_told_of_is_told() {
+        let counted = r#"metrics::counter!("kefu_a_total", "kind" => "kefu-b").increment(1);"#;
+        let sources = [document("crates/a/src/lib.rs", counted)];
+        let complaints =
+            |text: &str| unnamed_metrics(&sources, &[document(OPERATIONS, text)]).len();
+        assert_eq!(complaints("| `kefu_a_totals` | counter |"), 1);
+        assert_eq!(complaints("| `kefu_a_total{kind}` | counter |"), 0);
+        assert_eq!(complaints("| `kefu_a_total` | counter |"), 0);
     }
 
     #[test]

@@ -56,6 +56,13 @@ fn sources_follow_the_rules() -> Result<()> {
 }
 
 #[test]
+fn the_operators_document_names_every_metric() -> Result<()> {
+    let unnamed = document::unnamed_metrics(&read_sources()?, &read_documents()?);
+    must_be_empty("metrics", &unnamed);
+    Ok(())
+}
+
+#[test]
 fn the_architecture_document_names_every_crate() -> Result<()> {
     let workspace = Workspace::read()?;
     let documents = read_documents()?;

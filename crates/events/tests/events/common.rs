@@ -91,6 +91,10 @@ impl Outbox for Ledger {
         self.inner.list_unconfirmed(before, after, limit).await
     }
 
+    async fn count_unconfirmed(&self, limit: u32) -> Result<u32, StoreFault> {
+        self.inner.count_unconfirmed(limit).await
+    }
+
     async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
         self.inner.list_changes(after, limit).await
     }

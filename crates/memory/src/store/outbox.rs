@@ -19,6 +19,11 @@ impl Outbox for MemoryWorld {
         Ok(old.take(limit as usize).cloned().collect())
     }
 
+    async fn count_unconfirmed(&self, limit: u32) -> Result<u32, StoreFault> {
+        let count = self.begin().await.outbox.unconfirmed(None).take(limit as usize).count();
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     async fn list_changes(&self, after: i64, limit: u32) -> Result<Vec<Envelope>, StoreFault> {
         let tables = self.begin().await;
         let change = |envelope: &&Envelope| !matches!(envelope.event, Event::MessageStored { .. });

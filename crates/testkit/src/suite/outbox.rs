@@ -45,6 +45,18 @@ pub async fn unconfirmed_rows_come_in_pages<H: Harness>() {
     assert_eq!(list(always, EventId::new(i64::MAX).ok(), 10).await, []);
 }
 
+/// What waits is counted, up to a limit.
+pub async fn unconfirmed_rows_are_counted<H: Harness>() {
+    let (_harness, world) = World::start::<H>().await;
+    let outbox = &world.stores.outbox;
+    assert_eq!(outbox.count_unconfirmed(10).await.unwrap(), 0);
+    let written = write(&world, (0..5).map(|n| online(&format!("a{n}")))).await;
+    assert_eq!(outbox.count_unconfirmed(10).await.unwrap(), 5);
+    assert_eq!(outbox.count_unconfirmed(3).await.unwrap(), 3);
+    outbox.confirm(&[written[1].id, written[4].id], world.clock.now()).await.unwrap();
+    assert_eq!(outbox.count_unconfirmed(10).await.unwrap(), 3);
+}
+
 /// N4: what is not a stored message comes again from any position, confirmed or not.
 pub async fn changes_are_listed_without_messages<H: Harness>() {
     let (_harness, world) = World::start::<H>().await;
