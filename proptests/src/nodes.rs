@@ -18,17 +18,18 @@ use kefu_testkit::server::postgres::TestDatabase;
 use kefu_testkit::{World, build};
 use kefu_upload::{LinkSigner, ObjectBlobStore, Uploads};
 use object_store::memory::InMemory;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::Violation;
 use crate::backend::{Sql, leases, postgres};
+use crate::{Violation, ensure};
 
 /// No test takes as long, so nobody renews it.
 const WORKER_TTL: Duration = Duration::from_secs(3_600);
 
-/// How long passes may take until all is quiet.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the line may stand still beside an agent with room: each node has passed many times by then.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The nodes, and the database that they share.
 pub struct Nodes {
@@ -95,17 +96,19 @@ impl Nodes {
     /// # Errors
     /// Faults of the store; when that never comes.
     pub async fn settle(&self) -> Result<(), Violation> {
-        let settled = tokio::time::timeout(PATIENCE, self.pass_until_quiet()).await;
-        settled.map_err(|_| Violation::new("somebody waits beside an agent with room for good"))?
-    }
-
-    async fn pass_until_quiet(&self) -> Result<(), Violation> {
+        let (mut waiting, mut moved) = (u32::MAX, Instant::now());
         for node in self.nodes.iter().cycle() {
             node.world.drain.run().await?;
-            let waits = self.stores.line.front(1).await?.total > 0;
-            if !waits || self.stores.agents.list_eligible(1).await?.is_empty() {
+            let waits = self.stores.line.front(1).await?.total;
+            if waits == 0 || self.stores.agents.list_eligible(1).await?.is_empty() {
                 break;
             }
+            if waits != waiting {
+                (waiting, moved) = (waits, Instant::now());
+            }
+            ensure(moved.elapsed() < PATIENCE, || {
+                format!("{waits} wait beside an agent with room for good")
+            })?;
         }
         Ok(())
     }
