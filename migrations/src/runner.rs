@@ -11,6 +11,7 @@ use sea_orm_migration::{MigrationTrait, MigratorTrait};
 use crate::m20261130_000001_chat::Chat;
 use crate::m20261130_000002_cluster::Cluster;
 use crate::m20261201_000003_console::Console;
+use crate::m20261201_000004_search::Search;
 
 /// The table in which the migrator keeps what was applied, its key being `version`.
 pub const HISTORY_TABLE: &str = "seaql_migrations";
@@ -24,7 +25,7 @@ struct History;
 
 impl MigratorTrait for History {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(Chat), Box::new(Cluster), Box::new(Console)]
+        vec![Box::new(Chat), Box::new(Cluster), Box::new(Console), Box::new(Search)]
     }
 }
 

@@ -17,7 +17,12 @@ async fn connect(folder: &Path) -> DatabaseConnection {
 async fn migrating_again_changes_nothing() {
     let folder = TempDir::new().unwrap();
     let database = connect(folder.path()).await;
-    let pending = ["m20261130_000001_chat", "m20261130_000002_cluster", "m20261201_000003_console"];
+    let pending = [
+        "m20261130_000001_chat",
+        "m20261130_000002_cluster",
+        "m20261201_000003_console",
+        "m20261201_000004_search",
+    ];
     let pending = pending.map(str::to_owned).to_vec();
     assert_eq!(schema_state(&database).await.unwrap(), SchemaState::Pending(pending));
     for _ in 0..2 {
@@ -36,6 +41,8 @@ async fn a_file_of_the_first_version_is_brought_up() {
         "CREATE TABLE seaql_migrations (version VARCHAR PRIMARY KEY, applied_at BIGINT NOT NULL)",
         "INSERT INTO seaql_migrations VALUES ('m20261130_000001_chat', 0)",
         "INSERT INTO cg_chat_agent VALUES ('a1', 'Ann', NULL, 'online', 5, 3, 7, 1, 2, NULL)",
+        "INSERT INTO cg_chat_session (id, user_id, user_name, status, source, priority, last_seq, \
+         version, started_at, queued_at) VALUES (5, 'u1', 'Bo', 0, '', 0, 0, 1, 0, 0)",
     ];
     for sql in first {
         database.execute_unprepared(sql).await.unwrap();
@@ -45,6 +52,10 @@ async fn a_file_of_the_first_version_is_brought_up() {
     let kept = "UPDATE cg_chat_agent SET version = version + 1 \
          WHERE admin_id = 'a1' AND active_sessions = 3 AND version = 0";
     assert_eq!(database.execute_unprepared(kept).await.unwrap().rows_affected(), 1);
+    let to_index = "UPDATE cg_chat_indexed SET indexed_at = 1 \
+         WHERE session_id = 5 AND upto = 0 AND is_final = 0";
+    let waits = database.execute_unprepared(to_index).await.unwrap().rows_affected();
+    assert_eq!(waits, 1, "what was said before can be searched too");
 }
 
 #[tokio::test]

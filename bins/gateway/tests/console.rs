@@ -4,7 +4,7 @@ mod support;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use support::{Client, Server};
+use support::{Client, Server, until};
 
 async fn supervisor(server: &Server) -> Result<Client> {
     Ok(Client::connect(server, json!({"token": server.supervisor("boss")})).await?.0)
@@ -136,4 +136,75 @@ async fn canned_replies_are_the_agents_own_or_the_teams() -> Result<()> {
     ensure!(anna.refused("chat.canned.delete", id).await?["code"] == "not_found");
     ensure!(shortcuts(&anna.call("chat.canned.list", json!({})).await?) == ["hi", "退款"]);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn past_sessions_are_listed_and_found_by_what_was_said() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut anna, _) = Client::agent(&server, "anna", 5).await?;
+    let mut boss = supervisor(&server).await?;
+    let mut sessions = Vec::new();
+    for (n, words) in ["我要退款", "Where is my parcel?", "再见"].iter().enumerate() {
+        let (mut user, connected) = Client::visitor(&server, "user").await?;
+        let session = connected["sessionId"].as_str().unwrap_or_default().to_owned();
+        anna.expect("chat.session.new").await?;
+        user.say(&session, &format!("k{n}"), words).await?;
+        if n < 2 {
+            user.call("chat.session.end", json!({"sessionId": session})).await?;
+        }
+        sessions.insert(0, session);
+    }
+    let ids = |list: &Value| -> Vec<String> {
+        let sessions = list["sessions"].as_array().into_iter().flatten();
+        sessions.filter_map(|entry| entry["sessionId"].as_str()).map(str::to_owned).collect()
+    };
+    let of = json!({"scope": "visitor", "sessionId": sessions[2]});
+    let list = anna.call("chat.sessions.list", of).await?;
+    ensure!(ids(&list) == sessions && list["nextCursor"].is_null(), "{list}");
+    let newest = &list["sessions"][0];
+    ensure!(newest["lastMessage"]["content"] == "再见" && newest["status"] == "active");
+    ensure!(newest["userInfo"]["userId"] == "user" && newest["unreadCount"] == 1, "{newest}");
+    let page = anna.call("chat.sessions.list", json!({"scope": "mine", "limit": 2})).await?;
+    ensure!(ids(&page) == sessions[..2], "{page}");
+    let rest = json!({"scope": "mine", "limit": 2, "cursor": page["nextCursor"]});
+    ensure!(ids(&anna.call("chat.sessions.list", rest).await?) == sessions[2..]);
+
+    for (scope, query, expected) in [
+        ("mine", "退款", &sessions[2]),
+        ("all", "parc", &sessions[1]),
+        ("all", "我要", &sessions[2]),
+    ] {
+        let asked = json!({"scope": scope, "query": query});
+        until(query, async || {
+            let found = boss.call("chat.sessions.list", asked.clone()).await?;
+            let mine = anna.call("chat.sessions.list", json!({"scope": "mine", "query": query}));
+            let mine = mine.await?;
+            let by_scope = if scope == "all" { ids(&found) } else { ids(&mine) };
+            Ok(by_scope == [expected.clone()])
+        })
+        .await?;
+    }
+    let (mut user, _) = Client::visitor(&server, "other").await?;
+    let (mut bert, _) = Client::connect(&server, json!({"token": server.agent("bert")})).await?;
+    let none = bert.call("chat.sessions.list", json!({"scope": "mine", "query": "退款"})).await?;
+    ensure!(ids(&none).is_empty(), "A3: {none}");
+    let visitor = |session: &str| json!({"scope": "visitor", "sessionId": session});
+    refused(
+        &mut bert,
+        [
+            ("chat.sessions.list", json!({"scope": "all"}), "forbidden"),
+            ("chat.sessions.list", visitor(&sessions[0]), "not_found"),
+            ("chat.sessions.list", visitor("1"), "not_found"),
+            ("chat.sessions.list", json!({"scope": "mine", "query": "?"}), "bad_request"),
+        ],
+    )
+    .await?;
+    refused(
+        &mut user,
+        [
+            ("chat.sessions.list", json!({"scope": "mine"}), "forbidden"),
+            ("chat.sessions.list", visitor(&sessions[0]), "forbidden"),
+        ],
+    )
+    .await
 }

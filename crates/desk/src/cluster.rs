@@ -154,17 +154,20 @@ pub enum Task {
     UploadCleanup,
     /// Trimming confirmed events (N2).
     OutboxTrim,
+    /// Bringing what was said into the index that searches ask.
+    SearchIndex,
 }
 
 impl Task {
     /// Every task.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::DrainSweep,
         Self::Liveness,
         Self::Relay,
         Self::Reconcile,
         Self::UploadCleanup,
         Self::OutboxTrim,
+        Self::SearchIndex,
     ];
 
     /// The stable name, as stored.
@@ -177,6 +180,7 @@ impl Task {
             Self::Reconcile => "reconcile",
             Self::UploadCleanup => "upload_cleanup",
             Self::OutboxTrim => "outbox_trim",
+            Self::SearchIndex => "search_index",
         }
     }
 }

@@ -7,7 +7,7 @@ use kefu_assignment::{AssignLock, AssignmentStore};
 use kefu_console::{CannedStore, NoteStore};
 use kefu_core::{ConnId, Person, Seq, SessionId};
 use kefu_events::Outbox;
-use kefu_messaging::{MessageStore, Push, Pusher, Reach};
+use kefu_messaging::{MessageStore, Push, Pusher, Reach, SessionSearch};
 use kefu_presence::{AgentDirectory, PresenceStore};
 use kefu_queue::WaitingLine;
 use kefu_session::SessionStore;
@@ -32,6 +32,8 @@ pub struct Stores {
     pub notes: Arc<dyn NoteStore>,
     /// Canned replies.
     pub canned: Arc<dyn CannedStore>,
+    /// Sessions in lists, and what was said in them.
+    pub search: Arc<dyn SessionSearch>,
     /// Committed events.
     pub outbox: Arc<dyn Outbox>,
 }

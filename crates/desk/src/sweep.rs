@@ -68,6 +68,7 @@ impl Desk {
         tracker.spawn(Arc::clone(self).sweep_line(stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_agents(trace.clone(), stop.clone()));
         tracker.spawn(Arc::clone(self).sweep_leftovers(stop.clone()));
+        tracker.spawn(Arc::clone(self).sweep_index(stop.clone()));
         if self.cluster.is_some() {
             tracker.spawn(Arc::clone(self).sweep_strays(stop.clone()));
             tracker.spawn(Arc::clone(self).sweep_copies(stop.clone()));
@@ -75,7 +76,7 @@ impl Desk {
     }
 
     /// Whether this process does `task` now. A process that is the only one always does.
-    async fn has(&self, task: Task, ttl: Duration) -> bool {
+    pub(crate) async fn has(&self, task: Task, ttl: Duration) -> bool {
         let Some(cluster) = &self.cluster else { return true };
         let asked = Instant::now();
         let held = match cluster.tasks.hold(task, self.source.node(), ttl).await {

@@ -41,6 +41,7 @@ impl MemoryWorld {
             uploads: world.clone(),
             notes: world.clone(),
             canned: world.clone(),
+            search: world.clone(),
             outbox: world,
         }
     }

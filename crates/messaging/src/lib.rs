@@ -10,8 +10,10 @@ mod push;
 mod receipt;
 mod receipts;
 mod retry;
+mod search;
 mod sends;
 mod store;
+mod words;
 
 pub use append::{
     AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Fresh,
@@ -28,5 +30,7 @@ pub use receipt::{
 };
 pub use receipts::Receipts;
 pub use retry::RetrySchedule;
+pub use search::{Progress, SearchEntry, SessionFilter, SessionSearch, Unindexed, Whose};
 pub use sends::{PendingSend, Sends};
 pub use store::{AppendDecision, MessageStore, ReceiptDecision, Window};
+pub use words::{SearchQuery, Wanted, words};

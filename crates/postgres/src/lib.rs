@@ -15,6 +15,7 @@ mod open;
 mod outbox;
 mod receipt;
 mod rows;
+mod search;
 mod session;
 mod task;
 mod transaction;

@@ -20,6 +20,7 @@ use crate::message::PgMessageStore;
 use crate::note::PgNoteStore;
 use crate::outbox::PgOutbox;
 use crate::rows::{Query, column, query};
+use crate::search::PgSessionSearch;
 use crate::session::PgSessionStore;
 use crate::task::PgTaskLeases;
 use crate::upload::PgUploadLedger;
@@ -110,6 +111,7 @@ impl PgStore {
             uploads: Arc::new(PgUploadLedger(database())),
             notes: Arc::new(PgNoteStore(database())),
             canned: Arc::new(PgCannedStore(database())),
+            search: Arc::new(PgSessionSearch(database())),
             outbox: Arc::new(PgOutbox(database())),
         }
     }

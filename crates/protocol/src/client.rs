@@ -15,6 +15,7 @@ use crate::history::HistoryRequest;
 use crate::locale::Locale;
 use crate::note::{NoteAdd, NoteListRequest};
 use crate::send::SendMessage;
+use crate::sessions::SessionListRequest;
 use crate::text::{
     Comment, DecimalId, PersonId, Position, Score, ShortText, decimal, optional_decimal,
 };
@@ -52,6 +53,8 @@ frames! {
         "chat.session.claim" => Claim(SessionRef),
         /// Asks for all agents.
         "chat.agent.list" => AgentList(Empty),
+        /// Asks for sessions, past ones among them.
+        "chat.sessions.list" => SessionsList(SessionListRequest),
         /// Writes a private note about a session.
         "chat.note.add" => NoteAdd(NoteAdd),
         /// Asks for a session's private notes.
@@ -88,6 +91,7 @@ impl ClientFrame {
             "chat.queue.list" => Self::QueueList(Empty {}),
             "chat.session.claim" => Self::Claim(SessionRef::parse(fields)?),
             "chat.agent.list" => Self::AgentList(Empty {}),
+            "chat.sessions.list" => Self::SessionsList(SessionListRequest::parse(fields)?),
             "chat.note.add" => Self::NoteAdd(NoteAdd::parse(fields)?),
             "chat.note.list" => Self::NoteList(NoteListRequest::parse(fields)?),
             "chat.canned.list" => Self::CannedList(CannedListRequest::parse(fields)?),

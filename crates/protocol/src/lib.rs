@@ -14,6 +14,7 @@ mod push;
 mod schema;
 mod send;
 mod server;
+mod sessions;
 mod text;
 mod vocabulary;
 
@@ -44,6 +45,7 @@ pub use server::session::{
     OfflineNotice, Pong, QueuePosition, SessionAssigned, SessionEnded, SessionObject, SessionRated,
     SessionRequeued, SessionTransferred, session_object,
 };
+pub use sessions::{LastMessage, SessionEntry, SessionListRequest, SessionScope, SessionsList};
 pub use vocabulary::{
     AckStatus, AgentInfo, Availability, EndedBy, Intent, MessageStatus, MessageType, SenderType,
     SessionStatus, Typing, UserInfo,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::canned::{CannedList, CannedRef, CannedStored};
 use crate::frames::frames;
 use crate::note::{NoteList, NoteObject};
+use crate::sessions::SessionsList;
 use crate::vocabulary::Typing;
 use agent::{AgentList, AgentStatus, QueueList, SessionNew, SessionRemoved};
 use connected::Connected;
@@ -66,6 +67,8 @@ frames! {
         "chat.session.transferred" => SessionTransferred(SessionTransferred),
         /// The answer to `chat.agent.list`.
         "chat.agent.list" => AgentList(AgentList),
+        /// The answer to `chat.sessions.list`.
+        "chat.sessions.list" => SessionsList(SessionsList),
         /// A private note. The answer to `chat.note.add`, and a push; never to a user (B95).
         "chat.note.new" => NoteNew(NoteObject),
         /// The answer to `chat.note.list`.

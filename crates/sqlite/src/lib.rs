@@ -13,6 +13,7 @@ mod open;
 mod outbox;
 mod receipt;
 mod rows;
+mod search;
 mod session;
 mod upload;
 mod writer;

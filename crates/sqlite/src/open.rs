@@ -19,6 +19,7 @@ use crate::message::SqliteMessageStore;
 use crate::note::SqliteNoteStore;
 use crate::outbox::SqliteOutbox;
 use crate::rows::statement;
+use crate::search::SqliteSessionSearch;
 use crate::session::SqliteSessionStore;
 use crate::upload::SqliteUploadLedger;
 use crate::writer::Writer;
@@ -127,6 +128,7 @@ impl SqliteStore {
             uploads: Arc::new(SqliteUploadLedger(database())),
             notes: Arc::new(SqliteNoteStore(database())),
             canned: Arc::new(SqliteCannedStore(database())),
+            search: Arc::new(SqliteSessionSearch(database())),
             outbox: Arc::new(SqliteOutbox(database())),
         }
     }

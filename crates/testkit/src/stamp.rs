@@ -128,6 +128,13 @@ macro_rules! store_contract {
                 changes_of_a_shelf_follow_one_another,
                 an_impossible_reply_is_not_stored,
             ],
+            search: [
+                each_scope_lists_its_own,
+                last_messages_are_the_last,
+                what_was_said_is_found,
+                nothing_is_forgotten,
+                of_two_who_index_the_further_holds,
+            ],
             history: [
                 windows_are_exact_at_every_edge,
                 a_user_is_owed_over_all_sessions,

@@ -13,6 +13,7 @@ mod note;
 mod people;
 mod resume;
 mod rules;
+mod search;
 mod serve;
 mod sweep;
 mod typing;

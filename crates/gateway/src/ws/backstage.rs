@@ -1,16 +1,40 @@
-//! Frames about what agents have among themselves: private notes and canned replies.
+//! Frames about what agents have among themselves: past sessions, private notes and canned replies.
+
+use std::sync::Arc;
 
 use kefu_console::{NoteRequest, Shelf};
 use kefu_core::Caller;
 use kefu_protocol::{
     CannedItem, CannedList, CannedListRequest, CannedPut, CannedRef, CannedScope, CannedStored,
-    NoteAdd, NoteList, NoteListRequest, NoteObject, ServerFrame,
+    NoteAdd, NoteList, NoteListRequest, NoteObject, ServerFrame, SessionListRequest, SessionsList,
 };
+use kefu_session::Refusal;
+use kefu_upload::UploadPath;
 
 use super::answer::Answer;
 use super::frames::Case;
+use crate::state::Gateway;
 
 impl Case {
+    pub(super) async fn list_sessions(
+        self,
+        request: SessionListRequest,
+        gateway: Arc<Gateway>,
+    ) -> Answer {
+        let Some(wanted) = request.wanted() else {
+            return self.call.refuse(&Refusal::BadRequest("sessionId is missing").into());
+        };
+        let (search, limit) = (request.search(), request.limit);
+        let list =
+            self.desk.list_sessions(&self.caller, wanted, search, request.cursor, limit).await;
+        let sign = |path: &UploadPath| gateway.registry.sign(path);
+        self.answer(
+            list.map(|list| {
+                ServerFrame::SessionsList(SessionsList::new(request.scope, &list, &sign))
+            }),
+        )
+    }
+
     pub(super) async fn add_note(self, note: NoteAdd) -> Answer {
         let request = NoteRequest {
             session_id: note.session_id,

@@ -45,6 +45,7 @@ impl Overlap for ClientFrame {
             | Self::QueueList(_)
             | Self::Claim(_)
             | Self::AgentList(_)
+            | Self::SessionsList(_)
             | Self::NoteAdd(_)
             | Self::NoteList(_)
             | Self::CannedList(_)
@@ -112,6 +113,10 @@ impl Connection {
                 self.perform(caller, call, move |case| case.claim(claim.session_id));
             }
             ClientFrame::AgentList(_) => self.perform(caller, call, Case::agent_list),
+            ClientFrame::SessionsList(list) => {
+                let gateway = Arc::clone(&self.gateway);
+                self.perform(caller, call, move |case| case.list_sessions(list, gateway));
+            }
             ClientFrame::NoteAdd(note) => {
                 let call = Call { client_msg_id: note.client_msg_id.clone(), ..call };
                 self.perform_seldom(caller, call, move |case| case.add_note(note));

@@ -8,5 +8,6 @@ mod line;
 mod message;
 mod note;
 mod outbox;
+mod search;
 mod session;
 mod upload;

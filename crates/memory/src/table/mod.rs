@@ -9,6 +9,7 @@ mod message;
 mod note;
 mod outbox;
 mod record;
+mod search;
 mod session;
 mod upload;
 
@@ -28,6 +29,7 @@ use message::MessageTable;
 use note::NoteTable;
 use outbox::OutboxTable;
 use record::RecordTable;
+use search::SearchTable;
 use session::SessionTable;
 use upload::UploadTable;
 
@@ -41,6 +43,7 @@ pub(crate) struct Tables {
     pub(crate) uploads: UploadTable,
     pub(crate) notes: NoteTable,
     pub(crate) canned: CannedTable,
+    pub(crate) search: SearchTable,
     pub(crate) outbox: OutboxTable,
     highest_id: i64,
 }
@@ -127,6 +130,7 @@ impl Tables {
 
     fn put_session(&mut self, session: Session) {
         self.stored(session.id.get());
+        self.search.begin(session.id, session.started_at);
         self.sessions.put(session);
     }
 

@@ -58,6 +58,12 @@ impl SessionTable {
         rows.filter(|session| session.is_open())
     }
 
+    /// All below `before`, the newest first.
+    pub(crate) fn newest_below(&self, before: Option<SessionId>) -> impl Iterator<Item = &Session> {
+        let below = before.map_or(Bound::Unbounded, Bound::Excluded);
+        self.rows.range((Bound::Unbounded, below)).rev().map(|(_, session)| session)
+    }
+
     /// Those who wait, in the order of the line.
     pub(crate) fn line(&self) -> impl Iterator<Item = &Session> {
         self.waiting.iter().filter_map(|(_, id)| self.rows.get(id))

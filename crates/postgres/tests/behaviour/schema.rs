@@ -133,3 +133,16 @@ async fn names_are_ordered_by_their_bytes() {
            AND column_name IN ('user_id', 'admin_id', 'sender_id', 'client_msg_id', 'path')";
     assert_eq!(database.query(columns), "10");
 }
+
+/// Searching reads the index of words, not the words of all sessions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_uses_its_index() {
+    let Fixture { database, .. } = &Fixture::start().await;
+    // With so few rows reading them all would be cheaper: what is asked is whether the index can be used.
+    let plan = database.query(
+        "SET enable_seqscan = off; EXPLAIN SELECT s.* FROM cg_chat_session AS s WHERE s.id < 9 \
+         AND s.id IN (SELECT t.session_id FROM cg_chat_term AS t \
+         WHERE t.words @@ CAST('退款 & refu:*' AS tsquery)) ORDER BY s.id DESC LIMIT 51",
+    );
+    assert!(plan.contains("cg_chat_term_index"), "{plan}");
+}

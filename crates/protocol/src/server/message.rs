@@ -93,7 +93,7 @@ impl MessageObject {
 }
 
 /// An image is stored as a path and signed on its way out.
-fn content(message: &Message, links: &dyn SignLinks) -> String {
+pub(crate) fn content(message: &Message, links: &dyn SignLinks) -> String {
     match message.msg_type {
         kefu_messaging::MessageType::Text => message.content.clone(),
         kefu_messaging::MessageType::Image => message

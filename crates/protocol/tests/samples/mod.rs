@@ -5,6 +5,7 @@ use kefu_core::{
     AdminId, AgentInfo, Balance, CannedId, ClientMsgId, ErrorCode, MsgId, NoteId, Page, PageLimit,
     Person, Seq, SessionId, Timestamp, TraceId, UserId, UserInfo,
 };
+use kefu_desk::{ListedSession, SessionList};
 use kefu_messaging::{
     Message, MessageStatus, MessageType, QueueEntry, Sender, SessionOffer, Stored,
 };
@@ -14,7 +15,7 @@ use kefu_protocol::{
     Connected, ConnectedParts, ErrorFrame, History, Limits, Locale, MessageObject, NoteList,
     NoteObject, PeerAck, Pong, QueueList, QueuePosition, RemovalReason, ServerAck, ServerFrame,
     SessionAssigned, SessionEnded, SessionNew, SessionRated, SessionRemoved, SessionRequeued,
-    SessionTransferred, Standing, Typing, session_object,
+    SessionScope, SessionTransferred, SessionsList, Standing, Typing, session_object,
 };
 use kefu_session::{Rating, Session, Status, UserProfile};
 use kefu_upload::UploadPath;
@@ -247,7 +248,31 @@ fn console() -> Vec<(ServerFrame, Value)> {
     });
     let request = CannedListRequest { query: String::new(), cursor: None, limit: PageLimit::MAX };
     let replies = Page { items: vec![reply.clone()], has_more: true };
+    let listed = ListedSession {
+        session: active(),
+        agent: Some(agent_info()),
+        unread: 2,
+        last: Some(image()),
+    };
+    let silent = ListedSession { last: None, ..listed.clone() };
+    let list = SessionList {
+        page: Page { items: vec![listed, silent], has_more: true },
+        agents_online: true,
+    };
+    let mut entry = json!({
+        "sessionId": "12", "status": "active", "agentInfo": { "adminId": "a1", "name": "Ann" },
+        "lastSeq": 3, "agentsOnline": true, "startedAt": NOW, "userInfo": user_info(),
+        "source": "web", "unreadCount": 2, "lastMessage": {
+            "seq": 3, "senderType": "user", "msgType": "image", "content": IMAGE, "time": NOW
+        }
+    });
+    let first = entry.clone();
+    entry["lastMessage"] = Value::Null;
     vec![
+        (
+            ServerFrame::SessionsList(SessionsList::new(SessionScope::Mine, &list, &unsigned)),
+            json!({ "scope": "mine", "sessions": [first, entry], "nextCursor": "12" }),
+        ),
         (ServerFrame::NoteNew(NoteObject::new(&note, true)), own),
         (
             ServerFrame::NoteList(NoteList::new(session_id(), &page, Some(&admin("a2")))),

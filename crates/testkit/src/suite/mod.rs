@@ -17,6 +17,7 @@ pub mod order;
 pub mod outbox;
 pub mod presence;
 pub mod receipts;
+pub mod search;
 pub mod sessions;
 pub mod task_leases;
 pub mod uploads;
