@@ -266,8 +266,13 @@ impl Scene {
         };
         let others: Vec<_> = device.held.values().filter(|message| !mine(message)).collect();
         for message in others {
-            let taken =
-                self.house.desk.acknowledge(&caller, message.msg_id, Receipt::Delivered, false);
+            let taken = self.house.desk.acknowledge(
+                &caller,
+                None,
+                message.msg_id,
+                Receipt::Delivered,
+                false,
+            );
             // An agent who lost the session is refused.
             if self.house.wait(taken).is_ok() {
                 self.acknowledged.insert(message.msg_id);
@@ -286,7 +291,7 @@ impl Scene {
         let ended = self.house.wait(desk.end(&by, id, HERE, &trace())).map(drop);
         let mut answers = vec![read, typed, ended];
         if let Some(message) = self.stored(id).last() {
-            let taken = desk.acknowledge(&by, message.msg_id, Receipt::Read, true);
+            let taken = desk.acknowledge(&by, None, message.msg_id, Receipt::Read, true);
             answers.push(self.house.wait(taken));
         }
         let codes = answers.into_iter().map(|answer| answer.map_err(|error| error.code()));

@@ -92,6 +92,7 @@ fn request(report: &Report, messages: &[Message]) -> ReceiptRequest {
             Mark::Read => Receipt::Read,
         },
         cumulative: report.up_to,
+        origin: None,
     }
 }
 

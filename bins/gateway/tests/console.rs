@@ -208,3 +208,136 @@ async fn past_sessions_are_listed_and_found_by_what_was_said() -> Result<()> {
     )
     .await
 }
+
+/// Why a session went where it went, in the words of the table.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_supervisor_sees_why_a_visitor_waited() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let of = json!({"sessionId": connected["sessionId"]});
+    let mut boss = supervisor(&server).await?;
+    let waits = boss.call("chat.assignment.explain", of.clone()).await?;
+    ensure!(waits["records"] == json!([]), "nothing was decided yet: {waits}");
+    let (mut anna, _) = Client::agent(&server, "anna", 1).await?;
+    anna.expect("chat.session.new").await?;
+    user.call("chat.session.end", of.clone()).await?;
+    let explained = boss.call("chat.assignment.explain", of.clone()).await?;
+    let records = &explained["records"];
+    ensure!(records.as_array().map(Vec::len) == Some(2), "{explained}");
+    let (assigned, ended) = (&records[0], &records[1]);
+    ensure!(assigned["result"] == "assigned" && assigned["reason"] == "drain", "{assigned}");
+    ensure!(assigned["adminId"] == "anna" && assigned["fromAdminId"].is_null(), "{assigned}");
+    let considered = json!([{"adminId": "anna", "activeSessions": 0, "maxSessions": 1}]);
+    ensure!(assigned["candidates"] == considered && assigned["rule"] == "least_load");
+    ensure!(assigned["actor"] == json!({"type": "system", "id": null}), "{assigned}");
+    ensure!(ended["actor"] == json!({"type": "user", "id": "user"}), "{ended}");
+    refused(&mut boss, [("chat.assignment.explain", json!({"sessionId": "1"}), "not_found")])
+        .await?;
+    refused(&mut anna, [("chat.assignment.explain", of.clone(), "forbidden")]).await?;
+    refused(&mut user, [("chat.assignment.explain", of, "forbidden")]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_visitors_page_is_shown_to_the_agent() -> Result<()> {
+    let server = Server::start().await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let page = json!({"url": "https://shop.test/a?b=c#d", "title": "商品", "language": "zh-CN"});
+    user.send("chat.page", page.clone()).await?;
+    let (mut anna, _) = Client::agent(&server, "anna", 1).await?;
+    anna.expect("chat.session.new").await?;
+    anna.expect_none("chat.page").await?;
+    user.send("chat.page", page).await?;
+    let shown = anna.expect("chat.page").await?;
+    ensure!(shown["sessionId"] == connected["sessionId"] && shown["title"] == "商品", "{shown}");
+    ensure!(shown["url"] == "https://shop.test/a?b=c#d" && shown["language"] == "zh-CN");
+    user.send("chat.page", json!({"url": "http://shop.test"})).await?;
+    ensure!(anna.expect("chat.page").await?["title"] == "");
+    for bad in [
+        json!({}),
+        json!({"url": "javascript:alert(1)"}),
+        json!({"url": "https://"}),
+        json!({"url": "ftp://shop.test"}),
+        json!({"url": format!("https://{}", "x".repeat(1_024))}),
+        json!({"url": "https://shop.test/\n"}),
+        json!({"url": "https://shop.test", "title": "x".repeat(257)}),
+        json!({"url": "https://shop.test", "language": "x".repeat(36)}),
+        json!({"url": 7}),
+    ] {
+        refused(&mut user, [("chat.page", bad, "bad_request")]).await?;
+    }
+    refused(&mut anna, [("chat.page", json!({"url": "https://shop.test"}), "forbidden")]).await?;
+    user.call("chat.session.end", json!({"sessionId": connected["sessionId"]})).await?;
+    let page = json!({"url": "https://shop.test"});
+    refused(&mut user, [("chat.page", page, "not_found")]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_supervisor_watches_and_looks_at_the_board() -> Result<()> {
+    let server = Server::start().await?;
+    let mut boss = supervisor(&server).await?;
+    let board = boss.call("chat.board", json!({})).await?;
+    ensure!(board["waiting"] == 0 && board["longestWaitMs"] == 0, "{board}");
+    ensure!(board["arrivalsPerMinute"].as_array().map(Vec::len) == Some(60), "{board}");
+    ensure!(board["firstResponseMs"] == json!({"p50": null, "p90": null}), "{board}");
+    let (mut anna, _) = Client::agent(&server, "anna", 3).await?;
+    let (mut user, connected) = Client::visitor(&server, "user").await?;
+    let of = json!({"sessionId": connected["sessionId"]});
+    let session = connected["sessionId"].as_str().unwrap_or_default();
+    anna.expect("chat.session.new").await?;
+    let watched = boss.call("chat.session.watch", of.clone()).await?;
+    ensure!(watched["session"]["status"] == "active", "{watched}");
+    ensure!(watched["session"]["userInfo"]["userId"] == "user", "{watched}");
+
+    user.say(session, "q", "hello").await?;
+    let question = boss.expect("chat.message.new").await?;
+    ensure!(question["senderType"] == "user" && question.get("clientMsgId").is_none());
+    anna.send("chat.typing", json!({"sessionId": session, "isTyping": true})).await?;
+    let typing = boss.expect("chat.typing").await?;
+    ensure!(typing["senderType"] == "agent" && typing["isTyping"] == true, "{typing}");
+    anna.say(session, "a", "good day").await?;
+    ensure!(boss.expect("chat.message.new").await?["senderType"] == "agent");
+    refused(
+        &mut boss,
+        [
+            (
+                "chat.message.send",
+                json!({
+                    "sessionId": session, "msgType": "text", "content": "x", "clientMsgId": "k"
+                }),
+                "forbidden",
+            ),
+            ("chat.message.ack", json!({"msgId": question["msgId"]}), "forbidden"),
+            ("chat.session.watch", json!({"sessionId": "1"}), "not_found"),
+        ],
+    )
+    .await?;
+    let busy = boss
+        .expect_where("chat.board", |p| {
+            p["agents"][0]["activeSessions"] == 1 && p["firstResponseMs"]["p50"].is_u64()
+        })
+        .await?;
+    ensure!(busy["agents"][0]["adminId"] == "anna" && busy["waiting"] == 0, "{busy}");
+    ensure!(busy["arrivalsPerMinute"].as_array().is_some_and(|m| m.contains(&json!(1))));
+
+    ensure!(boss.call("chat.session.unwatch", of.clone()).await? == of);
+    user.say(session, "q2", "still there?").await?;
+    anna.expect_where("chat.message.new", |p| p["seq"] == 3).await?;
+    boss.expect_none("chat.message.new").await?;
+    boss.call("chat.session.watch", of.clone()).await?;
+    user.call("chat.session.end", of.clone()).await?;
+    ensure!(boss.expect("chat.session.ended").await?["sessionId"] == session);
+    ensure!(boss.call("chat.session.watch", of.clone()).await?["session"]["status"] == "ended");
+    boss.call("chat.board", json!({"subscribe": false})).await?;
+    for client in [&mut anna, &mut user] {
+        refused(
+            client,
+            [
+                ("chat.session.watch", of.clone(), "forbidden"),
+                ("chat.session.unwatch", of.clone(), "forbidden"),
+                ("chat.board", json!({}), "forbidden"),
+            ],
+        )
+        .await?;
+    }
+    refused(&mut boss, [("chat.board", json!({"subscribe": "no"}), "bad_request")]).await
+}

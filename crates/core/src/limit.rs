@@ -16,6 +16,12 @@ pub const MAX_SHORTCUT_CHARS: usize = 32;
 pub const MAX_CANNED: usize = 100;
 /// Scalar values in an avatar URL (T4).
 pub const MAX_AVATAR_CHARS: usize = 512;
+/// Scalar values in the address of a visitor's page, which is relayed and never stored.
+pub const MAX_PAGE_URL_CHARS: usize = 1_024;
+/// Scalar values in the title of a visitor's page.
+pub const MAX_PAGE_TITLE_CHARS: usize = 256;
+/// Scalar values in a language tag (BCP 47 recommends room for 35).
+pub const MAX_LANGUAGE_CHARS: usize = 35;
 /// Scalar values in every other stored string (T4).
 pub const MAX_SHORT_CHARS: usize = 128;
 /// Bytes of an uploaded image (CC-18).

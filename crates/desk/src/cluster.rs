@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_assignment::LoadBoard;
-use kefu_core::{MsgId, NodeName, Person, Seq, SessionId, StoreFault};
+use kefu_console::PageView;
+use kefu_core::{MsgId, NodeName, Person, Seq, SessionId, StoreFault, Timestamp};
 use kefu_events::Envelope;
 use kefu_messaging::{Message, MessageStatus};
 use tokio::sync::mpsc;
@@ -32,6 +33,16 @@ pub enum NodeMessage {
         /// The message of a `MessageStored`, which the other node would otherwise read back.
         message: Option<Arc<Message>>,
     },
+    /// What people of a node look at beyond their own sessions. Replaces what it said before, and has to be said
+    /// again to hold.
+    Watching {
+        /// The node.
+        node: NodeName,
+        /// The sessions that supervisors watch there.
+        sessions: BTreeSet<SessionId>,
+        /// Whether somebody looks at the board there.
+        board: bool,
+    },
     /// A push that no event stands for.
     Push {
         /// Whom it is for.
@@ -50,6 +61,9 @@ impl NodeMessage {
             Self::Push { push: Relayed::PeerAck { .. }, .. } => "peer_ack",
             Self::Push { push: Relayed::Typing { .. }, .. } => "typing",
             Self::Push { push: Relayed::OfflineNotice, .. } => "offline_notice",
+            Self::Push { push: Relayed::Read { .. }, .. } => "read",
+            Self::Push { push: Relayed::Page { .. }, .. } => "page",
+            Self::Watching { .. } => "watching",
         }
     }
 }
@@ -77,6 +91,22 @@ pub enum Relayed {
     },
     /// `chat.offline_notice`.
     OfflineNotice,
+    /// `chat.session.read`.
+    Read {
+        /// The session.
+        session_id: SessionId,
+        /// Up to where.
+        seq: Seq,
+    },
+    /// `chat.page`.
+    Page {
+        /// The session.
+        session_id: SessionId,
+        /// What its visitor looks at.
+        page: Arc<PageView>,
+        /// Since when.
+        time: Timestamp,
+    },
 }
 
 /// Whom a word is for.

@@ -131,6 +131,7 @@ impl Desk {
     /// is gone from now on (Z7).
     pub async fn disconnect(&self, caller: &Caller, conn: ConnId, trace: &TraceId) {
         self.typing.connection_closed(conn);
+        self.look_away(conn).await;
         let person = caller.person();
         let left = match self.coordination.presence.release(&person, &self.lease(conn)).await {
             Ok(left) => left,

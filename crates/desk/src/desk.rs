@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::board::Board;
 use crate::copies::Copies;
 use crate::fanout::{DrainOnEvent, Fanout};
 use crate::forward::{Forward, Routed};
@@ -18,6 +19,7 @@ use crate::held::HeldTasks;
 use crate::news::News;
 use crate::turns::{Fenced, Turns};
 use crate::typing::Typing;
+use crate::watch::{Watched, Watchers};
 use crate::{Cluster, Connections, Coordination, DeskConfig, Stores};
 
 /// Room for events on their way to the fan-out; beyond it they are read back from the outbox.
@@ -69,6 +71,9 @@ pub struct Desk {
     pub(crate) delivery: Delivery,
     pub(crate) news: Arc<News>,
     pub(crate) typing: Typing,
+    pub(crate) pusher: Arc<dyn Pusher>,
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) board: Arc<Board>,
     pub(crate) turns: Arc<Turns>,
     /// Words of other nodes may have been missed though the wire was whole.
     pub(crate) missed: Notify,
@@ -114,9 +119,14 @@ impl Desk {
             builder = builder.interceptor(interceptor);
         }
         let (bus, runner) = builder.build();
+        let watchers = Arc::new(Watchers::new(Arc::clone(&connections)));
+        let board = Board::new(stores.clone(), Arc::clone(&connections), Arc::clone(&clock));
+        let board = Arc::new(board);
+        tracker.spawn(Arc::clone(&board).run(stop.clone()));
         let forward = cluster.as_ref().map(|cluster| {
             let (presence, nodes) = (&coordination.presence, &cluster.nodes);
-            Forward::new(node.clone(), Arc::clone(presence), Arc::clone(nodes))
+            let watchers = Arc::clone(&watchers);
+            Forward::new(node.clone(), Arc::clone(presence), Arc::clone(nodes), watchers)
         });
         let pusher: Arc<dyn Pusher> = match &forward {
             Some(forward) => {
@@ -125,6 +135,8 @@ impl Desk {
             }
             None => Arc::clone(&connections) as _,
         };
+        let pusher: Arc<dyn Pusher> =
+            Arc::new(Watched { inner: pusher, watchers: Arc::clone(&watchers) });
         let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);
         let turns = Arc::new(Turns::new());
         let (delivery, receipts) = Delivery::start(
@@ -167,6 +179,7 @@ impl Desk {
             Arc::clone(&news),
             typing.clone(),
             Arc::clone(&turns),
+            (Arc::clone(&watchers), Arc::clone(&board)),
         ));
         let mut handlers: Vec<Arc<dyn Handler>> =
             vec![fanout.clone(), Arc::new(DrainOnEvent::new(Arc::clone(&drain)))];
@@ -197,6 +210,9 @@ impl Desk {
             delivery,
             news,
             typing,
+            pusher,
+            watchers,
+            board,
             turns,
             missed: Notify::new(),
             held: HeldTasks::default(),

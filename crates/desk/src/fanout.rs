@@ -6,14 +6,16 @@ use async_trait::async_trait;
 use kefu_assignment::{Drain, Origin};
 use kefu_core::{AdminId, ConnId, ErrorCode, MsgId, PageLimit, Person, SessionId, UserId};
 use kefu_events::{Envelope, Event, Handler, HandlerError, Recent};
-use kefu_messaging::{Delivery, Fresh, Parties, Push, RemovalReason};
+use kefu_messaging::{Delivery, Fresh, Message, Parties, Push, RemovalReason};
 use kefu_session::Session;
 
+use crate::board::Board;
 use crate::news::News;
 use crate::owners::Owners;
 use crate::serve::offer;
 use crate::turns::Turns;
 use crate::typing::Typing;
+use crate::watch::Watchers;
 use crate::{Connections, DeskError, Stores};
 
 /// Turns committed events into pushes. The same event may come by several ways, from this node and from
@@ -25,6 +27,8 @@ pub(crate) struct Fanout {
     news: Arc<News>,
     typing: Typing,
     turns: Arc<Turns>,
+    pub(crate) watchers: Arc<Watchers>,
+    board: Arc<Board>,
     told: Mutex<Told>,
 }
 
@@ -62,8 +66,19 @@ impl Fanout {
         news: Arc<News>,
         typing: Typing,
         turns: Arc<Turns>,
+        (watchers, board): (Arc<Watchers>, Arc<Board>),
     ) -> Self {
-        Self { stores, connections, delivery, news, typing, turns, told: Mutex::default() }
+        Self {
+            stores,
+            connections,
+            delivery,
+            news,
+            typing,
+            turns,
+            watchers,
+            board,
+            told: Mutex::default(),
+        }
     }
 
     /// Tells the people of this node, unless they were told before.
@@ -79,6 +94,7 @@ impl Fanout {
 
     async fn tell_anew(&self, envelope: &Envelope) -> Result<(), DeskError> {
         let origin = envelope.attachment::<Origin>().and_then(|origin| origin.0);
+        self.board.note(envelope);
         match &envelope.event {
             Event::SessionOpened { .. } => self.news.touch(),
             Event::SessionRated { .. } => {}
@@ -123,7 +139,7 @@ impl Fanout {
             }
             Event::NoteAdded { note_id, .. } => self.noted(envelope, *note_id).await?,
         }
-        Ok(())
+        self.show_watchers(&envelope.event).await
     }
 
     /// The user learns who serves them, and who that is gets the session (Z5).
@@ -180,11 +196,7 @@ impl Fanout {
             return Ok(());
         }
         let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
-        let push = Push::Ended {
-            session_id: session.id,
-            ended_by: session.ended_by.clone(),
-            time: session.ended_at.unwrap_or(session.started_at),
-        };
+        let push = ended_push(&session);
         self.push_user(user, &push, origin).await;
         if let Some(admin) = admin {
             self.push_agent(admin, &push, origin).await;
@@ -207,6 +219,7 @@ impl Fanout {
         let Some(message) = self.stores.messages.find(msg_id).await? else { return Ok(()) };
         if message.status.is_delivered() {
             self.typing.message_sent(&message);
+            self.overheard(&Arc::new(message)).await;
             return Ok(());
         }
         let Some(session) = self.stores.sessions.find(message.session_id).await? else {
@@ -221,12 +234,20 @@ impl Fanout {
     /// connection is pushed it twice.
     async fn deliver(&self, fresh: &Fresh, parties: &Parties) {
         self.typing.message_sent(&fresh.message);
+        self.overheard(&fresh.message).await;
         let was_brought = self.told().brought.contains(fresh.message.msg_id);
         if was_brought {
             self.delivery.echo(fresh, parties).await;
         } else {
             self.delivery.deliver(fresh, parties).await;
         }
+    }
+
+    /// Those who look on see every message, whoever has it already.
+    async fn overheard(&self, message: &Arc<Message>) {
+        self.board.note_message(message);
+        let push = Push::Message { message: Arc::clone(message), attempt: 1, own: false };
+        self.watchers.tell(message.session_id, &push).await;
     }
 
     async fn agent_changed(
@@ -301,6 +322,15 @@ impl Fanout {
 
     fn owners(&self) -> std::sync::MutexGuard<'_, Owners> {
         self.turns.owners()
+    }
+}
+
+/// `chat.session.ended` of a session.
+pub(crate) fn ended_push(session: &Session) -> Push {
+    Push::Ended {
+        session_id: session.id,
+        ended_by: session.ended_by.clone(),
+        time: session.ended_at.unwrap_or(session.started_at),
     }
 }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kefu_core::{ConnId, NodeName, Person, SessionId, StoreFault};
-use kefu_events::{Envelope, Event, Handler, HandlerError};
+use kefu_events::{Envelope, Event, Handler, HandlerError, Recent};
 use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::watch::Watchers;
 use crate::{Audience, Connections, NodeBus, NodeMessage, Relayed};
 
 /// Between two tries while the other nodes cannot be reached.
@@ -31,6 +32,9 @@ pub(crate) struct Forward {
     presence: Arc<dyn PresenceStore>,
     nodes: Arc<dyn NodeBus>,
     unsaid: Arc<Unsaid>,
+    watchers: Arc<Watchers>,
+    /// Sessions whose first answer the boards of other nodes were told of.
+    answered: Arc<Mutex<Recent<SessionId>>>,
 }
 
 /// What could not be said: the last change, and whether a push was lost. The others hear of the loss
@@ -72,8 +76,10 @@ impl Forward {
         node: NodeName,
         presence: Arc<dyn PresenceStore>,
         nodes: Arc<dyn NodeBus>,
+        watchers: Arc<Watchers>,
     ) -> Self {
-        Self { node, presence, nodes, unsaid: Arc::default() }
+        let (unsaid, answered) = Default::default();
+        Self { node, presence, nodes, unsaid, watchers, answered }
     }
 
     /// Says the last change again that could not be said, and that pushes were lost, until `stop`.
@@ -120,6 +126,7 @@ impl Forward {
         for envelope in envelopes {
             let theirs = of_each.by_ref().take(addressees(&envelope.event).len());
             let mut nodes: BTreeSet<NodeName> = theirs.flatten().collect();
+            nodes.extend(self.onlookers(envelope));
             nodes.remove(&self.node);
             if let Some(audience) = audience(&envelope.event, nodes) {
                 let fresh = envelope.attachment::<Fresh>();
@@ -144,6 +151,26 @@ impl Forward {
         Ok(())
     }
 
+    /// Nodes that hear of a message although nobody there takes part in its session: where it is watched, and for
+    /// the first answer in a session where somebody looks at the board.
+    fn onlookers(&self, envelope: &Envelope) -> Vec<NodeName> {
+        let Event::MessageStored { session_id, .. } = envelope.event else { return Vec::new() };
+        let mut nodes = self.watchers.nodes_of(session_id);
+        let boards = self.watchers.nodes_with_board();
+        let is_answer = || {
+            let fresh = envelope.attachment::<Fresh>();
+            fresh.is_some_and(|fresh| fresh.message.sender.side() == Side::Agent)
+        };
+        if !boards.is_empty() && is_answer() {
+            let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            if !answered.contains(session_id) {
+                answered.insert(session_id);
+                nodes.extend(boards);
+            }
+        }
+        nodes
+    }
+
     /// Without the bus a message counts as said, and is found by its session's position (M5, N5); a
     /// change is read again by the others (N4) once they hear of it.
     fn note_lost(&self, envelope: &Envelope) {
@@ -158,6 +185,8 @@ impl Forward {
         let of_each = self.presence.list_nodes(&people).await?;
         let mut words = Vec::new();
         for ((to, push), mut nodes) in pushes.iter().zip(of_each) {
+            let session = push.session();
+            nodes.extend(session.into_iter().flat_map(|id| self.watchers.nodes_of(id)));
             nodes.remove(&self.node);
             if !nodes.is_empty() {
                 let word = NodeMessage::Push { to: to.clone(), push: push.clone() };
@@ -291,6 +320,10 @@ impl Relayed {
                 Some(Self::PeerAck { session_id, msg_id, seq, status })
             }
             Push::Typing { session_id, is_typing } => Some(Self::Typing { session_id, is_typing }),
+            Push::Read { session_id, seq } => Some(Self::Read { session_id, seq }),
+            Push::Page { session_id, ref page, time } => {
+                Some(Self::Page { session_id, page: Arc::clone(page), time })
+            }
             Push::OfflineNotice => Some(Self::OfflineNotice),
             Push::Message { .. }
             | Push::Assigned { .. }
@@ -301,6 +334,8 @@ impl Relayed {
             | Push::SessionRemoved { .. }
             | Push::QueueList { .. }
             | Push::AgentStatus { .. }
+            | Push::WatchedTyping { .. }
+            | Push::Board(_)
             | Push::Note { .. } => None,
         }
     }
@@ -310,7 +345,10 @@ impl Relayed {
     /// The session that it is about, if an agent may have lost it.
     pub(crate) const fn session(&self) -> Option<SessionId> {
         match self {
-            Self::PeerAck { session_id, .. } | Self::Typing { session_id, .. } => Some(*session_id),
+            Self::PeerAck { session_id, .. }
+            | Self::Typing { session_id, .. }
+            | Self::Read { session_id, .. }
+            | Self::Page { session_id, .. } => Some(*session_id),
             Self::OfflineNotice => None,
         }
     }
@@ -327,6 +365,10 @@ impl Relayed {
             }
             Self::Typing { session_id, is_typing } => Push::Typing { session_id, is_typing },
             Self::OfflineNotice => Push::OfflineNotice,
+            Self::Read { session_id, seq } => Push::Read { session_id, seq },
+            Self::Page { session_id, ref page, time } => {
+                Push::Page { session_id, page: Arc::clone(page), time }
+            }
         }
     }
 }

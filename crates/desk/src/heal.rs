@@ -59,7 +59,9 @@ impl Desk {
             let on = |side| parties.on(side).as_ref() == Some(&position.person);
             on(Side::User) || on(Side::Agent)
         });
-        if !takes_part {
+        // A supervisor who looks on has lost nothing (A3).
+        let looks_on = self.watchers.is_watching(position.conn, position.session_id);
+        if !takes_part && !looks_on {
             return Ok(());
         }
         metrics::counter!("kefu_healed_total").increment(1);
@@ -69,7 +71,9 @@ impl Desk {
         for message in page.items {
             // A position does not say on which side its connection is: the sender's key is left out.
             let push = Push::Message { message: Arc::new(message), attempt: 1, own: false };
-            if !self.push_to_position(position, &push).await {
+            if looks_on {
+                self.connections.push_one(position.conn, &push).await;
+            } else if !self.push_to_position(position, &push).await {
                 return Ok(());
             }
         }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agents;
+mod board;
 mod canned;
 mod cluster;
 mod config;
@@ -18,6 +19,7 @@ mod loss;
 mod news;
 mod note;
 mod owners;
+mod page;
 mod ports;
 mod read;
 mod search;
@@ -26,6 +28,7 @@ mod sweep;
 mod talk;
 mod turns;
 mod typing;
+mod watch;
 
 pub use cluster::{Audience, Cluster, Heard, NodeBus, NodeMessage, Relayed, Task, TaskLeases};
 pub use config::DeskConfig;

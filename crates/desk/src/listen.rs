@@ -89,6 +89,9 @@ impl Desk {
         metrics::counter!("kefu_remote_heard_total", "kind" => word.kind()).increment(1);
         match word {
             NodeMessage::Push { to, push } => self.push_here(&to, &push).await,
+            NodeMessage::Watching { node, sessions, board } => {
+                self.watchers.heard(node, sessions, board);
+            }
             NodeMessage::Event { envelope, message } => {
                 ear.heard(self.source.clock().now());
                 let envelope = match message {
@@ -114,6 +117,7 @@ impl Desk {
             Some(session) => drop(self.turns.unless_barred(session, to, pushed).await),
             None => pushed.await,
         }
+        self.watchers.see(to, &push).await;
     }
 
     /// Tells the people of this node; never says it to other nodes again (N3). Fails if it is to be read

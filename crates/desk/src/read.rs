@@ -1,10 +1,12 @@
 //! Reading: history, the line, colleagues, a session's view (A3).
 
+use kefu_assignment::DecisionRecord;
 use kefu_core::{Caller, Page, PageLimit, SessionId, StoreFault};
 use kefu_messaging::{Message, Window};
 use kefu_presence::Agent;
 use kefu_session::{Access, Refusal, Session, Status, access};
 
+use crate::watch::only_supervisors;
 use crate::{Desk, DeskError, QueueNews, SessionView};
 
 impl Desk {
@@ -30,6 +32,20 @@ impl Desk {
     pub async fn queue_list(&self, caller: &Caller) -> Result<QueueNews, DeskError> {
         not_for_users(caller)?;
         Ok(self.news.list().await?)
+    }
+
+    /// Every decision about a session: why it went where it went, the oldest first.
+    ///
+    /// # Errors
+    /// `forbidden` unless a supervisor, `not_found`.
+    pub async fn explain(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+    ) -> Result<Vec<DecisionRecord>, DeskError> {
+        only_supervisors(caller)?;
+        self.find(session).await?;
+        Ok(self.stores.assignments.list_records(session).await?)
     }
 
     /// The agents who are online, for the transfer dialog.

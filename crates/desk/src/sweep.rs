@@ -53,6 +53,7 @@ impl Desk {
         if self.cluster.is_some() {
             tracker.spawn(Arc::clone(self).listen(stop.clone()));
             tracker.spawn(Arc::clone(self).keep_leases(stop.clone()));
+            tracker.spawn(Arc::clone(self).keep_watched(stop.clone()));
         }
     }
 

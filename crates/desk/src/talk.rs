@@ -69,12 +69,13 @@ impl Desk {
     pub async fn acknowledge(
         &self,
         caller: &Caller,
+        origin: Option<ConnId>,
         msg_id: MsgId,
         receipt: Receipt,
         cumulative: bool,
     ) -> Result<(), DeskError> {
         let by = Reported::By(caller.clone());
-        Ok(self.receipts.report(ReceiptRequest { by, msg_id, receipt, cumulative }).await?)
+        Ok(self.receipts.report(ReceiptRequest { by, msg_id, receipt, cumulative, origin }).await?)
     }
 
     /// Relays that the caller types, or no longer does (P3). Never stored.

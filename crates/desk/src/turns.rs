@@ -85,15 +85,21 @@ impl Pusher for Fenced {
         self.pusher.push_to_consoles(push).await;
     }
 
-    async fn push_to_side(&self, session: &Session, side: Side, push: &Push) -> Reach {
+    async fn push_to_side(
+        &self,
+        session: &Session,
+        side: Side,
+        push: &Push,
+        except: Option<ConnId>,
+    ) -> Reach {
         let Parties { user, owner, .. } = Parties::from(session);
         if side == Side::User {
-            return self.pusher.push(&Person::User(user), push, None).await;
+            return self.pusher.push(&Person::User(user), push, except).await;
         }
         let _turn = self.turns.of(&session.id).lock().await;
         let owner = self.turns.owners().owner(session.id, session.version, owner);
         match owner.map(Person::Agent) {
-            Some(owner) => self.pusher.push(&owner, push, None).await,
+            Some(owner) => self.pusher.push(&owner, push, except).await,
             None => Reach::default(),
         }
     }

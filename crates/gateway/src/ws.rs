@@ -6,6 +6,7 @@ mod connect;
 mod connection;
 mod frames;
 mod refused;
+mod supervise;
 mod timers;
 
 use std::net::SocketAddr;

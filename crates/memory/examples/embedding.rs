@@ -279,6 +279,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         msg_id: first.message.msg_id,
         receipt: Receipt::Read,
         cumulative: false,
+        origin: None,
     };
     office.receipts.report(report).await?;
     let (to, text) = inbox.recv().await.ok_or("the receipt is pushed")?;

@@ -135,7 +135,7 @@ impl Delivery {
     async fn push_again(&self, message: Arc<Message>, session: &Session, attempt: u32) {
         let (msg_id, side) = (message.msg_id, message.sender.side().other());
         let push = Push::Message { message, attempt, own: false };
-        if self.pusher.push_to_side(session, side, &push).await.connections > 0 {
+        if self.pusher.push_to_side(session, side, &push, None).await.connections > 0 {
             self.track(msg_id, attempt);
         }
     }
@@ -223,6 +223,7 @@ impl Retrier {
             msg_id: due.msg_id,
             receipt: Receipt::Failed,
             cumulative: false,
+            origin: None,
         };
         match self.receipts.report(request).await {
             Err(crate::MessagingError::Submit(crate::SubmitError::Store(fault))) => {

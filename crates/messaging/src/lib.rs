@@ -30,7 +30,9 @@ pub use receipt::{
 };
 pub use receipts::Receipts;
 pub use retry::RetrySchedule;
-pub use search::{Progress, SearchEntry, SessionFilter, SessionSearch, Unindexed, Whose};
+pub use search::{
+    OpenedSession, Progress, SearchEntry, SessionFilter, SessionSearch, Unindexed, Whose,
+};
 pub use sends::{PendingSend, Sends};
 pub use store::{AppendDecision, MessageStore, ReceiptDecision, Window};
 pub use words::{SearchQuery, Wanted, words};

@@ -62,7 +62,7 @@ impl Sender {
 }
 
 /// The two sides of a session. A message's receiver is whoever holds the other side *now* (M2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The visitor.
     User,

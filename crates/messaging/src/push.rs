@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_console::Note;
+use kefu_console::{BoardFigures, Note, PageView};
 use kefu_core::{
     Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
 };
@@ -143,6 +143,33 @@ pub enum Push {
         /// The load.
         active_sessions: u32,
     },
+    /// `chat.typing` as a watching supervisor sees it.
+    WatchedTyping {
+        /// The session.
+        session_id: SessionId,
+        /// Whether somebody types.
+        is_typing: bool,
+        /// Which side.
+        by: Side,
+    },
+    /// `chat.session.read`: to the reader's other devices.
+    Read {
+        /// The session.
+        session_id: SessionId,
+        /// The other side's messages are read up to here.
+        seq: Seq,
+    },
+    /// `chat.page`.
+    Page {
+        /// The session.
+        session_id: SessionId,
+        /// What its visitor looks at.
+        page: Arc<PageView>,
+        /// Since when.
+        time: Timestamp,
+    },
+    /// `chat.board`.
+    Board(Arc<BoardFigures>),
     /// `chat.note.new`: only ever to agents and supervisors (B95).
     Note {
         /// The note.
@@ -177,9 +204,15 @@ pub trait Pusher: Send + Sync {
     async fn push_to_consoles(&self, push: &Push);
 
     /// Pushes to whoever holds `side` of the session, if anybody does. As it is here, it trusts the row.
-    async fn push_to_side(&self, session: &Session, side: Side, push: &Push) -> Reach {
+    async fn push_to_side(
+        &self,
+        session: &Session,
+        side: Side,
+        push: &Push,
+        except: Option<ConnId>,
+    ) -> Reach {
         match Parties::from(session).on(side) {
-            Some(to) => self.push(&to, push, None).await,
+            Some(to) => self.push(&to, push, except).await,
             None => Reach::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kefu_core::{Caller, MsgId, Seq, SessionId};
+use kefu_core::{Caller, ConnId, MsgId, Seq, SessionId};
 use kefu_session::{Access, Refusal, Session, access, role_allows};
 
 use crate::{Message, MessageStatus, Side};
@@ -50,6 +50,8 @@ pub struct ReceiptRequest {
     pub receipt: Receipt,
     /// Also about every earlier message of the other side in that session.
     pub cumulative: bool,
+    /// The connection that reports: its person's other devices are told.
+    pub origin: Option<ConnId>,
 }
 
 impl ReceiptRequest {

@@ -1,5 +1,6 @@
 //! Acknowledging, as a use case: group commit, then tell the sender's side (M3).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,8 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::retry::RetryHandle;
 use crate::{
-    BatchConfig, Batcher, Flush, MessageStore, MessagingError, Push, Pusher, ReceiptOutcome,
-    ReceiptRequest, StatusChange, decide_receipts,
+    BatchConfig, Batcher, Flush, MessageStatus, MessageStore, MessagingError, Push, Pusher,
+    ReceiptOutcome, ReceiptRequest, StatusChange, decide_receipts,
 };
 
 /// Records receipts behind the group-commit writer.
@@ -61,11 +62,32 @@ impl Flush for RecordFlush {
         for change in &verdict.changes {
             self.announce(change).await;
         }
+        self.share_cursors(batch, &verdict.changes).await;
         Ok(verdict.outcomes)
     }
 }
 
 impl RecordFlush {
+    /// Tells the reader's other devices how far the other side's messages are read (B64).
+    async fn share_cursors(&self, batch: &[ReceiptRequest], changes: &[StatusChange]) {
+        let read = changes.iter().filter(|change| change.message.status == MessageStatus::Read);
+        let mut cursors: BTreeMap<_, &StatusChange> = BTreeMap::new();
+        for change in read {
+            let side = change.message.sender.side().other();
+            let cursor = cursors.entry((change.message.session_id, side)).or_insert(change);
+            if cursor.message.seq < change.message.seq {
+                *cursor = change;
+            }
+        }
+        for ((session_id, side), StatusChange { message, session }) in cursors {
+            // A change that nobody named was covered by one that was.
+            let named = batch.iter().find(|report| report.msg_id == message.msg_id);
+            let origin = named.and_then(|report| report.origin);
+            let push = Push::Read { session_id, seq: message.seq };
+            self.pusher.push_to_side(session, side, &push, origin).await;
+        }
+    }
+
     /// One `peer_ack` a message, only after its receipt is committed.
     async fn announce(&self, change: &StatusChange) {
         let message = &change.message;
@@ -79,6 +101,6 @@ impl RecordFlush {
             side,
         };
         // The sender's side as it is held now (M2).
-        self.pusher.push_to_side(&change.session, side, &push).await;
+        self.pusher.push_to_side(&change.session, side, &push, None).await;
     }
 }

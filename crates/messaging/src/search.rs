@@ -99,6 +99,17 @@ impl Unindexed {
     }
 }
 
+/// A session among those opened lately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenedSession {
+    /// The session.
+    pub session_id: SessionId,
+    /// When it was opened.
+    pub at: Timestamp,
+    /// When an agent first wrote in it.
+    pub first_reply: Option<Timestamp>,
+}
+
 /// Sessions in lists, and the index of what was said in them (`cg_chat_indexed`, `cg_chat_term`).
 ///
 /// # Contract
@@ -106,6 +117,7 @@ impl Unindexed {
 /// - `list` gives the sessions below `before`, the newest (largest id) first. A query fits a session if one of its
 ///   entries fits it.
 /// - `list_last` gives the last message of each of `ids` that has one.
+/// - `list_opened` gives every session opened at `since` or later, by id.
 /// - `list_behind` gives sessions, by id, that ended and are not final in the index, or have messages above what
 ///   is and were not looked at since `looked_before`. A new session is there with everything missing, however it came
 ///   into its table.
@@ -130,6 +142,9 @@ pub trait SessionSearch: Send + Sync {
         &self,
         ids: &[SessionId],
     ) -> Result<BTreeMap<SessionId, Message>, StoreFault>;
+
+    /// Sessions opened lately.
+    async fn list_opened(&self, since: Timestamp) -> Result<Vec<OpenedSession>, StoreFault>;
 
     /// What the index lacks.
     async fn list_behind(

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use kefu_core::snowflake::floor_of;
 use kefu_core::{Page, PageLimit, Seq, SessionId, StoreFault, Timestamp};
 use kefu_entities::{message, session};
 use kefu_messaging::{
-    Message, Progress, SearchEntry, SearchQuery, SessionFilter, SessionSearch, Unindexed, Wanted,
-    Whose,
+    Message, OpenedSession, Progress, SearchEntry, SearchQuery, SessionFilter, SessionSearch,
+    Unindexed, Wanted, Whose,
 };
 use kefu_session::Session;
 use sea_orm::sqlx;
@@ -16,12 +17,17 @@ use sqlx::AssertSqlSafe;
 
 use crate::error::Failure;
 use crate::open::Database;
-use crate::rows::{self, Query, query};
+use crate::rows::{self, Query, column, query};
 use crate::session::raw;
 use crate::transaction::{Outcome, Rows as _, Transaction, Work};
 
 const LAST: &str = "SELECT m.* FROM cg_chat_session AS s \
      JOIN cg_chat_message AS m ON m.msg_id = s.last_msg_id WHERE s.id = ANY($1)";
+/// An id is never older than its session, so that the key finds where they begin.
+const OPENED: &str = "SELECT s.id, s.started_at, ( \
+       SELECT m.create_time FROM cg_chat_message AS m \
+       WHERE m.session_id = s.id AND m.sender_type = 'agent' ORDER BY m.seq LIMIT 1) \
+     FROM cg_chat_session AS s WHERE s.id >= $1 AND s.started_at >= $2 ORDER BY s.id";
 const BEHIND: &str = "SELECT s.*, i.upto FROM cg_chat_indexed AS i \
      JOIN cg_chat_session AS s ON s.id = i.session_id \
      WHERE NOT i.is_final AND (s.status = 2 OR s.last_seq > i.upto AND i.indexed_at < $1) \
@@ -64,6 +70,10 @@ impl SessionSearch for PgSessionSearch {
         let last = query(LAST).bind(raw(ids));
         let last: Vec<Message> = rows::committed::<message::Entity, _>(&self.0, last).await?;
         Ok(last.into_iter().map(|message| (message.session_id, message)).collect())
+    }
+
+    async fn list_opened(&self, since: Timestamp) -> Result<Vec<OpenedSession>, StoreFault> {
+        Ok(opened(&self.0, since).await?)
     }
 
     async fn list_behind(
@@ -126,6 +136,19 @@ fn match_of(query: &SearchQuery) -> String {
         })
         .collect();
     wanted.join(" & ")
+}
+
+async fn opened(database: &Database, since: Timestamp) -> Result<Vec<OpenedSession>, Failure> {
+    let rows = database.read(query(OPENED).bind(floor_of(since)).bind(since.0)).await?;
+    let mut opened = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let session_id = SessionId::new(column(row, 0)?)
+            .map_err(|_| Failure::Forbidden("a session has a bad id"))?;
+        let first_reply = column::<Option<i64>>(row, 2)?.map(Timestamp);
+        let at = Timestamp(column(row, 1)?);
+        opened.push(OpenedSession { session_id, at, first_reply });
+    }
+    Ok(opened)
 }
 
 async fn behind(

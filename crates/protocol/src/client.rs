@@ -6,7 +6,7 @@ use std::fmt;
 use kefu_core::limit::{MAX_NOTE_CHARS, MAX_RATING_CHARS};
 use kefu_core::{AdminId, ClientMsgId, ErrorCode, MsgId, Role, Seq, SessionId};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::canned::{CannedListRequest, CannedPut, CannedRef};
 use crate::fields::{Fields, Problem, Required as _};
@@ -14,8 +14,10 @@ use crate::frames::frames;
 use crate::history::HistoryRequest;
 use crate::locale::Locale;
 use crate::note::{NoteAdd, NoteListRequest};
+use crate::page::PageReport;
 use crate::send::SendMessage;
 use crate::sessions::SessionListRequest;
+use crate::supervisor::BoardRequest;
 use crate::text::{
     Comment, DecimalId, PersonId, Position, Score, ShortText, decimal, optional_decimal,
 };
@@ -53,6 +55,16 @@ frames! {
         "chat.session.claim" => Claim(SessionRef),
         /// Asks for all agents.
         "chat.agent.list" => AgentList(Empty),
+        /// A supervisor looks into a session from now on.
+        "chat.session.watch" => Watch(SessionRef),
+        /// A supervisor no longer looks into a session.
+        "chat.session.unwatch" => Unwatch(SessionRef),
+        /// Asks for the board, and has it pushed.
+        "chat.board" => Board(BoardRequest),
+        /// Asks why a session went where it went.
+        "chat.assignment.explain" => Explain(SessionRef),
+        /// Says which page a user looks at.
+        "chat.page" => Page(PageReport),
         /// Asks for sessions, past ones among them.
         "chat.sessions.list" => SessionsList(SessionListRequest),
         /// Writes a private note about a session.
@@ -91,6 +103,11 @@ impl ClientFrame {
             "chat.queue.list" => Self::QueueList(Empty {}),
             "chat.session.claim" => Self::Claim(SessionRef::parse(fields)?),
             "chat.agent.list" => Self::AgentList(Empty {}),
+            "chat.session.watch" => Self::Watch(SessionRef::parse(fields)?),
+            "chat.session.unwatch" => Self::Unwatch(SessionRef::parse(fields)?),
+            "chat.board" => Self::Board(BoardRequest::parse(fields)?),
+            "chat.assignment.explain" => Self::Explain(SessionRef::parse(fields)?),
+            "chat.page" => Self::Page(PageReport::parse(fields)?),
             "chat.sessions.list" => Self::SessionsList(SessionListRequest::parse(fields)?),
             "chat.note.add" => Self::NoteAdd(NoteAdd::parse(fields)?),
             "chat.note.list" => Self::NoteList(NoteListRequest::parse(fields)?),
@@ -110,7 +127,7 @@ pub(crate) const UNKNOWN: &str = "unknown event";
 pub struct Empty {}
 
 /// A session and nothing else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRef {
     /// The session.
@@ -256,6 +273,7 @@ fn typing(fields: &mut Fields) -> Result<Typing, Problem> {
     Ok(Typing {
         session_id: fields.id("sessionId").required("sessionId")?,
         is_typing: fields.flag("isTyping").required("isTyping")?,
+        sender_type: None,
     })
 }
 

@@ -10,11 +10,13 @@ mod history;
 pub mod http;
 mod locale;
 mod note;
+mod page;
 mod push;
 mod schema;
 mod send;
 mod server;
 mod sessions;
+mod supervisor;
 mod text;
 mod vocabulary;
 
@@ -30,6 +32,7 @@ pub use envelope::{FrameError, Inbound, Outbound, Ref};
 pub use history::{HistoryRequest, InvalidWindow};
 pub use locale::Locale;
 pub use note::{NoteAdd, NoteList, NoteListRequest, NoteObject};
+pub use page::{PageReport, PageShown};
 pub use push::frame_of_push;
 pub use schema::document as schema_document;
 pub use send::SendMessage;
@@ -43,9 +46,13 @@ pub use server::error::ErrorFrame;
 pub use server::message::{History, MessageObject, PeerAck, ServerAck, SignLinks};
 pub use server::session::{
     OfflineNotice, Pong, QueuePosition, SessionAssigned, SessionEnded, SessionObject, SessionRated,
-    SessionRequeued, SessionTransferred, session_object,
+    SessionRead, SessionRequeued, SessionTransferred, session_object,
 };
 pub use sessions::{LastMessage, SessionEntry, SessionListRequest, SessionScope, SessionsList};
+pub use supervisor::{
+    ActorObject, BoardFrame, BoardRequest, CandidateObject, Explanation, RecordObject,
+    ResponseTimes, SessionWatch,
+};
 pub use vocabulary::{
     AckStatus, AgentInfo, Availability, EndedBy, Intent, MessageStatus, MessageType, SenderType,
     SessionStatus, Typing, UserInfo,

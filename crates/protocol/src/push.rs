@@ -1,14 +1,18 @@
 //! From a push of the domain to its frame.
 
-use kefu_messaging::Push;
+use kefu_core::SessionId;
+use kefu_messaging::{Push, Side};
 
 use crate::locale::Locale;
 use crate::note::NoteObject;
+use crate::page::PageShown;
 use crate::server::ServerFrame;
 use crate::server::agent::{AgentStatus, QueueList, SessionRemoved};
 use crate::server::message::{MessageObject, PeerAck, SignLinks};
-use crate::server::session::{QueuePosition, SessionAssigned, SessionEnded, SessionRequeued};
-use crate::vocabulary::{Availability, EndedBy, Typing};
+use crate::server::session::{
+    QueuePosition, SessionAssigned, SessionEnded, SessionRead, SessionRequeued,
+};
+use crate::vocabulary::{Availability, EndedBy, SenderType, Typing};
 
 /// The frame of a push: the same for all connections it goes to, except that the offline notice is in the
 /// connection's language. Serialise it once.
@@ -24,9 +28,21 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
             session_id: *session_id,
             seq: *seq,
         }),
-        Push::Typing { session_id, is_typing } => {
-            ServerFrame::Typing(Typing { session_id: *session_id, is_typing: *is_typing })
+        Push::Typing { session_id, is_typing } => typing(*session_id, *is_typing, None),
+        Push::WatchedTyping { session_id, is_typing, by } => {
+            typing(*session_id, *is_typing, Some(*by))
         }
+        Push::Read { session_id, seq } => {
+            ServerFrame::SessionRead(SessionRead { session_id: *session_id, seq: *seq })
+        }
+        Push::Page { session_id, page, time } => ServerFrame::Page(PageShown {
+            session_id: *session_id,
+            url: page.url.clone(),
+            title: page.title.clone(),
+            language: page.language.clone(),
+            time: *time,
+        }),
+        Push::Board(figures) => ServerFrame::Board(figures.as_ref().into()),
         Push::Assigned { session_id, agent } => ServerFrame::SessionAssigned(SessionAssigned {
             session_id: *session_id,
             agent_info: agent.into(),
@@ -64,4 +80,12 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
         }
         Push::Note { note, own } => ServerFrame::NoteNew(NoteObject::new(note, *own)),
     }
+}
+
+fn typing(session_id: SessionId, is_typing: bool, by: Option<Side>) -> ServerFrame {
+    let sender_type = by.map(|side| match side {
+        Side::User => SenderType::User,
+        Side::Agent => SenderType::Agent,
+    });
+    ServerFrame::Typing(Typing { session_id, is_typing, sender_type })
 }

@@ -10,16 +10,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::canned::{CannedList, CannedRef, CannedStored};
+use crate::client::SessionRef;
 use crate::frames::frames;
 use crate::note::{NoteList, NoteObject};
+use crate::page::PageShown;
 use crate::sessions::SessionsList;
+use crate::supervisor::{BoardFrame, Explanation, SessionWatch};
 use crate::vocabulary::Typing;
 use agent::{AgentList, AgentStatus, QueueList, SessionNew, SessionRemoved};
 use connected::Connected;
 use error::ErrorFrame;
 use message::{History, MessageObject, PeerAck, ServerAck};
 use session::{
-    OfflineNotice, Pong, QueuePosition, SessionAssigned, SessionEnded, SessionRated,
+    OfflineNotice, Pong, QueuePosition, SessionAssigned, SessionEnded, SessionRated, SessionRead,
     SessionRequeued, SessionTransferred,
 };
 
@@ -67,6 +70,18 @@ frames! {
         "chat.session.transferred" => SessionTransferred(SessionTransferred),
         /// The answer to `chat.agent.list`.
         "chat.agent.list" => AgentList(AgentList),
+        /// This person's other devices have read a session up to here (B64).
+        "chat.session.read" => SessionRead(SessionRead),
+        /// The answer to `chat.session.watch`.
+        "chat.session.watch" => SessionWatch(SessionWatch),
+        /// The answer to `chat.session.unwatch`.
+        "chat.session.unwatch" => SessionUnwatch(SessionRef),
+        /// The board. The answer to `chat.board`, and a push.
+        "chat.board" => Board(BoardFrame),
+        /// The answer to `chat.assignment.explain`.
+        "chat.assignment.explain" => Explanation(Explanation),
+        /// The page that a session's user looks at; to its agent.
+        "chat.page" => Page(PageShown),
         /// The answer to `chat.sessions.list`.
         "chat.sessions.list" => SessionsList(SessionsList),
         /// A private note. The answer to `chat.note.add`, and a push; never to a user (B95).

@@ -139,6 +139,21 @@ schema_of!(
     }
 );
 schema_of!(
+    /// The address of a visitor's page.
+    PageUrl,
+    { "description": "http or https.", "type": "string", "maxLength": 1024, "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://" }
+);
+schema_of!(
+    /// The title of a visitor's page.
+    PageTitle,
+    { "description": "No control characters.", "type": "string", "maxLength": 256 }
+);
+schema_of!(
+    /// A language tag.
+    Language,
+    { "description": "A BCP 47 tag.", "type": "string", "maxLength": 35 }
+);
+schema_of!(
     /// Stars.
     Score,
     { "description": "1 is worst, 5 is best.", "type": "integer", "minimum": 1, "maximum": 5 }

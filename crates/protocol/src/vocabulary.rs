@@ -238,4 +238,7 @@ pub struct Typing {
     pub session_id: SessionId,
     /// Whether the other side types.
     pub is_typing: bool,
+    /// Which side, for a supervisor who watches both.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sender_type: Option<SenderType>,
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 const WORDS: [&str; 9] =
     ["text", "image", "read", "delivered", "consult", "resume", "12", "a1", "k"];
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 30] = [
     "token",
     "source",
     "intent",
@@ -38,6 +38,9 @@ const FIELDS: [&str; 27] = [
     "shortcut",
     "title",
     "scope",
+    "subscribe",
+    "url",
+    "language",
 ];
 
 fn value() -> impl Strategy<Value = Value> {

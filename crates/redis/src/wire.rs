@@ -1,8 +1,10 @@
 //! What nodes say to each other, as JSON with its version (N1). Private: only nodes of one install
 //! read it, during an upgrade in two versions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kefu_console::PageView;
 use kefu_core::{
     AdminId, ClientMsgId, EventId, MsgId, NodeName, Person, Seq, SessionId, Timestamp, TraceId,
     UserId,
@@ -49,6 +51,9 @@ pub(crate) fn encode(node: &NodeName, message: &NodeMessage) -> Result<String, s
             envelope: WireEnvelope::from(envelope),
             message: message.as_deref().map(WireMessage::from),
         },
+        NodeMessage::Watching { node, sessions, board } => {
+            Body::Watching { node: node.clone(), sessions: sessions.clone(), board: *board }
+        }
         NodeMessage::Push { to, push } => {
             Body::Push { to: WirePerson::from(to), push: WirePush::from(push) }
         }
@@ -64,7 +69,7 @@ pub(crate) fn encode_lost(node: &NodeName) -> Result<String, serde_json::Error> 
 fn frame(node: &NodeName, body: Body) -> Result<String, serde_json::Error> {
     let event_version = match &body {
         Body::Event { envelope, .. } => Some(envelope.schema_version),
-        Body::Push { .. } | Body::Lost => None,
+        Body::Push { .. } | Body::Watching { .. } | Body::Lost => None,
     };
     let schema_version = WIRE_VERSION;
     serde_json::to_string(&Frame { schema_version, event_version, from: node.clone(), body })
@@ -115,6 +120,11 @@ enum Body {
         to: WirePerson,
         push: WirePush,
     },
+    Watching {
+        node: NodeName,
+        sessions: BTreeSet<SessionId>,
+        board: bool,
+    },
     Lost,
 }
 
@@ -122,6 +132,9 @@ impl Body {
     fn into_word(self) -> Result<Word, Unreadable> {
         let message = match self {
             Self::Lost => return Ok(Word::Lost),
+            Self::Watching { node, sessions, board } => {
+                NodeMessage::Watching { node, sessions, board }
+            }
             Self::Push { to, push } => NodeMessage::Push { to: to.into(), push: push.try_into()? },
             Self::Event { envelope, message } => NodeMessage::Event {
                 envelope: envelope.into(),
@@ -247,6 +260,8 @@ enum WirePush {
     PeerAck { session_id: SessionId, msg_id: MsgId, seq: Seq, status: String },
     Typing { session_id: SessionId, is_typing: bool },
     OfflineNotice,
+    Read { session_id: SessionId, seq: Seq },
+    Page { session_id: SessionId, url: String, title: String, language: String, time: Timestamp },
 }
 
 impl From<&Relayed> for WirePush {
@@ -256,6 +271,11 @@ impl From<&Relayed> for WirePush {
                 Self::PeerAck { session_id, msg_id, seq, status: status.as_str().to_owned() }
             }
             Relayed::Typing { session_id, is_typing } => Self::Typing { session_id, is_typing },
+            Relayed::Read { session_id, seq } => Self::Read { session_id, seq },
+            Relayed::Page { session_id, ref page, time } => {
+                let PageView { url, title, language } = page.as_ref().clone();
+                Self::Page { session_id, url, title, language, time }
+            }
             Relayed::OfflineNotice => Self::OfflineNotice,
         }
     }
@@ -271,6 +291,12 @@ impl TryFrom<WirePush> for Relayed {
             }
             WirePush::Typing { session_id, is_typing } => Self::Typing { session_id, is_typing },
             WirePush::OfflineNotice => Self::OfflineNotice,
+            WirePush::Read { session_id, seq } => Self::Read { session_id, seq },
+            WirePush::Page { session_id, url, title, language, time } => {
+                let page =
+                    PageView::new(url, title, language).map_err(|_| Unreadable::Malformed)?;
+                Self::Page { session_id, page: Arc::new(page), time }
+            }
         })
     }
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use kefu_core::snowflake::floor_of;
 use kefu_core::{Page, PageLimit, Seq, SessionId, StoreFault, Timestamp};
 use kefu_entities::{message, session};
 use kefu_messaging::{
-    Message, Progress, SearchEntry, SearchQuery, SessionFilter, SessionSearch, Unindexed, Wanted,
-    Whose,
+    Message, OpenedSession, Progress, SearchEntry, SearchQuery, SessionFilter, SessionSearch,
+    Unindexed, Wanted, Whose,
 };
 use kefu_session::Session;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
@@ -21,6 +22,11 @@ use crate::writer::{Outcome, Work};
 const LAST: &str = "SELECT m.* FROM cg_chat_session AS s \
      JOIN cg_chat_message AS m ON m.msg_id = s.last_msg_id \
      WHERE s.id IN (SELECT value FROM json_each(?1))";
+/// An id is never older than its session, so that the key finds where they begin.
+const OPENED: &str = "SELECT s.id, s.started_at, ( \
+       SELECT m.create_time FROM cg_chat_message AS m \
+       WHERE m.session_id = s.id AND m.sender_type = 'agent' ORDER BY m.seq LIMIT 1) \
+     FROM cg_chat_session AS s WHERE s.id >= ?1 AND s.started_at >= ?2 ORDER BY s.id";
 /// `CROSS JOIN` keeps the order of the loops: what is not final is far less than all sessions.
 const BEHIND: &str = "SELECT s.id, i.upto FROM cg_chat_indexed AS i \
      CROSS JOIN cg_chat_session AS s ON s.id = i.session_id \
@@ -58,6 +64,10 @@ impl SessionSearch for SqliteSessionSearch {
         let last: Vec<Message> =
             rows::committed::<message::Entity, _>(&self.0.readers, LAST, values).await?;
         Ok(last.into_iter().map(|message| (message.session_id, message)).collect())
+    }
+
+    async fn list_opened(&self, since: Timestamp) -> Result<Vec<OpenedSession>, StoreFault> {
+        Ok(opened(&self.0, since).await?)
     }
 
     async fn list_behind(
@@ -124,6 +134,20 @@ fn match_of(query: &SearchQuery) -> String {
         })
         .collect();
     wanted.join(" AND ")
+}
+
+async fn opened(database: &Database, since: Timestamp) -> Result<Vec<OpenedSession>, Failure> {
+    let values = [floor_of(since).into(), since.0.into()];
+    let rows = database.readers.query_all_raw(rows::statement(OPENED, values)).await?;
+    let mut opened = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (id, at, first_reply): (i64, i64, Option<i64>) = row.try_get_many_by_index()?;
+        let session_id =
+            SessionId::new(id).map_err(|_| Failure::Forbidden("a session has a bad id"))?;
+        let first_reply = first_reply.map(Timestamp);
+        opened.push(OpenedSession { session_id, at: Timestamp(at), first_reply });
+    }
+    Ok(opened)
 }
 
 async fn behind(

@@ -137,7 +137,13 @@ pub fn image(
 /// A receiver's report about one message.
 #[must_use]
 pub fn receipt(by: &Caller, msg_id: MsgId, receipt: Receipt) -> ReceiptRequest {
-    ReceiptRequest { by: Reported::By(by.clone()), msg_id, receipt, cumulative: false }
+    ReceiptRequest {
+        by: Reported::By(by.clone()),
+        msg_id,
+        receipt,
+        cumulative: false,
+        origin: None,
+    }
 }
 
 /// A receiver's report about one message and everything before it.
@@ -149,7 +155,13 @@ pub fn receipt_up_to(by: &Caller, msg_id: MsgId, kind: Receipt) -> ReceiptReques
 /// The delivery loop's report that pushes went unanswered (M3).
 #[must_use]
 pub const fn unanswered(msg_id: MsgId) -> ReceiptRequest {
-    ReceiptRequest { by: Reported::BySystem, msg_id, receipt: Receipt::Failed, cumulative: false }
+    ReceiptRequest {
+        by: Reported::BySystem,
+        msg_id,
+        receipt: Receipt::Failed,
+        cumulative: false,
+        origin: None,
+    }
 }
 
 /// An upload's row; `name` makes the path unique.

@@ -131,6 +131,7 @@ macro_rules! store_contract {
             search: [
                 each_scope_lists_its_own,
                 last_messages_are_the_last,
+                sessions_opened_lately_know_their_first_reply,
                 what_was_said_is_found,
                 nothing_is_forgotten,
                 of_two_who_index_the_further_holds,

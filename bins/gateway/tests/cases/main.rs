@@ -16,6 +16,7 @@ mod one_session;
 mod order;
 mod presence;
 mod two_nodes;
+mod unread;
 
 use serde_json::{Value, json};
 

@@ -20,6 +20,7 @@ mod node;
 mod race;
 mod redis;
 mod spread;
+mod supervise;
 mod talk;
 
 use anyhow::{Context, Result};

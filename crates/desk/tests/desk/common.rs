@@ -258,7 +258,7 @@ impl Scene {
     }
 
     pub(crate) async fn acknowledge(&self, caller: &Caller, message: &Message) {
-        let acked = self.desk.acknowledge(caller, message.msg_id, Receipt::Delivered, false);
+        let acked = self.desk.acknowledge(caller, None, message.msg_id, Receipt::Delivered, false);
         acked.await.expect("taken");
     }
 
@@ -300,6 +300,11 @@ pub(crate) const fn kind(push: &Push) -> &'static str {
         Push::SessionRemoved { .. } => "session_removed",
         Push::QueueList { .. } => "queue_list",
         Push::AgentStatus { .. } => "agent_status",
+        Push::WatchedTyping { is_typing: true, .. } => "typing seen",
+        Push::WatchedTyping { .. } => "typing seen to end",
+        Push::Read { .. } => "read",
+        Push::Page { .. } => "page",
+        Push::Board(_) => "board",
         Push::Note { own: true, .. } => "own note",
         Push::Note { .. } => "note",
     }

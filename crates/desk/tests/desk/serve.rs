@@ -15,7 +15,7 @@ async fn a_transfer_is_told_to_all_three() {
     scene.agent("a2", 20, 5).await;
     let read = scene.say(&visitor("u1"), 1, session, "k1").await;
     let by = agent("a1");
-    scene.desk.acknowledge(&by, read.msg_id, Receipt::Read, false).await.expect("taken");
+    scene.desk.acknowledge(&by, None, read.msg_id, Receipt::Read, false).await.expect("taken");
     let unread = scene.say(&visitor("u1"), 1, session, "k2").await;
     scene.people.log().clear();
 
@@ -206,7 +206,8 @@ async fn wrong_roles_are_forbidden_whether_the_object_exists_or_not() {
         let moved = scene.desk.transfer(&by, id, &to, None, NOWHERE, &trace()).await;
         assert_eq!(moved.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
     }
-    let acked = scene.desk.acknowledge(&supervisor, message.msg_id, Receipt::Read, false).await;
+    let acked =
+        scene.desk.acknowledge(&supervisor, None, message.msg_id, Receipt::Read, false).await;
     assert_eq!(acked.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
     assert!(scene.desk.queue_list(&visitor("u1")).await.is_err());
     assert!(scene.desk.agent_list(&visitor("u1")).await.is_err());

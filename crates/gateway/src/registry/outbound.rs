@@ -77,6 +77,10 @@ impl Effect {
             | Push::QueuePosition { .. }
             | Push::QueueList { .. }
             | Push::AgentStatus { .. }
+            | Push::WatchedTyping { .. }
+            | Push::Read { .. }
+            | Push::Page { .. }
+            | Push::Board(_)
             | Push::Note { .. } => Self::None,
         }
     }
@@ -123,7 +127,7 @@ impl Outbound {
             return false;
         }
         let class = match push {
-            Push::Typing { .. } => Class::Typing,
+            Push::Typing { .. } | Push::WatchedTyping { .. } => Class::Typing,
             Push::Message { .. }
             | Push::PeerAck { .. }
             | Push::Assigned { .. }
@@ -135,6 +139,9 @@ impl Outbound {
             | Push::SessionRemoved { .. }
             | Push::QueueList { .. }
             | Push::AgentStatus { .. }
+            | Push::Read { .. }
+            | Push::Page { .. }
+            | Push::Board(_)
             | Push::Note { .. } => Class::Push,
         };
         if !state.has_room(text.len(), self.limit) {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use kefu_assignment::Origin;
-use kefu_core::{Caller, ErrorCode, Seq, SessionId};
+use kefu_core::{Caller, ConnId, ErrorCode, Seq, SessionId};
 use kefu_desk::{Desk, SendRequest};
 use kefu_messaging::{Receipt, Window};
 use kefu_protocol::{
@@ -45,6 +45,11 @@ impl Overlap for ClientFrame {
             | Self::QueueList(_)
             | Self::Claim(_)
             | Self::AgentList(_)
+            | Self::Watch(_)
+            | Self::Unwatch(_)
+            | Self::Board(_)
+            | Self::Explain(_)
+            | Self::Page(_)
             | Self::SessionsList(_)
             | Self::NoteAdd(_)
             | Self::NoteList(_)
@@ -59,6 +64,7 @@ impl Overlap for ClientFrame {
 pub(super) struct Case {
     pub(super) desk: Arc<Desk>,
     pub(super) caller: Arc<Caller>,
+    pub(super) conn: ConnId,
     pub(super) origin: Origin,
     pub(super) call: Call,
     /// Part of the process's budget, given back when the work is done (L1).
@@ -113,6 +119,21 @@ impl Connection {
                 self.perform(caller, call, move |case| case.claim(claim.session_id));
             }
             ClientFrame::AgentList(_) => self.perform(caller, call, Case::agent_list),
+            ClientFrame::Watch(watch) => {
+                self.perform(caller, call, move |case| case.watch(watch));
+            }
+            ClientFrame::Unwatch(watch) => {
+                self.perform(caller, call, move |case| case.unwatch(watch));
+            }
+            ClientFrame::Board(board) => {
+                self.perform(caller, call, move |case| case.board(board));
+            }
+            ClientFrame::Explain(explain) => {
+                self.perform(caller, call, move |case| case.explain(explain.session_id));
+            }
+            ClientFrame::Page(page) => {
+                self.perform_seldom(caller, call, move |case| case.page(page));
+            }
             ClientFrame::SessionsList(list) => {
                 let gateway = Arc::clone(&self.gateway);
                 self.perform(caller, call, move |case| case.list_sessions(list, gateway));
@@ -149,6 +170,7 @@ impl Connection {
         let case = Case {
             desk: Arc::clone(&self.gateway.desk),
             caller,
+            conn: self.id,
             origin: Origin(Some(self.id)),
             call: call.clone(),
             _permit: permit,
@@ -267,7 +289,11 @@ impl Case {
             AckStatus::Delivered => Receipt::Delivered,
             AckStatus::Read => Receipt::Read,
         };
-        match self.desk.acknowledge(&self.caller, ack.msg_id, receipt, ack.cumulative).await {
+        match self
+            .desk
+            .acknowledge(&self.caller, self.origin.0, ack.msg_id, receipt, ack.cumulative)
+            .await
+        {
             Ok(()) => Answer::Silent,
             Err(error) => self.call.refuse(&error),
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use kefu_core::{Page, PageLimit, SessionId, StoreFault, Timestamp};
 use kefu_messaging::{
-    Message, Progress, SearchEntry, SessionFilter, SessionSearch, Unindexed, Whose,
+    Message, OpenedSession, Progress, SearchEntry, SessionFilter, SessionSearch, Side, Unindexed,
+    Whose,
 };
 use kefu_session::Session;
 
@@ -40,6 +41,23 @@ impl SessionSearch for MemoryWorld {
             Some((*id, message.clone()))
         };
         Ok(ids.iter().filter_map(last).collect())
+    }
+
+    async fn list_opened(&self, since: Timestamp) -> Result<Vec<OpenedSession>, StoreFault> {
+        let tables = self.begin().await;
+        let newest = tables.sessions.newest_below(None);
+        let opened = newest.filter(|session| session.started_at >= since).map(|session| {
+            let mut messages = tables.messages.range(session.id, ..);
+            let reply = messages.find(|message| message.sender.side() == Side::Agent);
+            OpenedSession {
+                session_id: session.id,
+                at: session.started_at,
+                first_reply: reply.map(|message| message.create_time),
+            }
+        });
+        let mut opened: Vec<_> = opened.collect();
+        opened.reverse();
+        Ok(opened)
     }
 
     async fn list_behind(

@@ -133,7 +133,9 @@ pub fn check_told(to: &Person, theirs: &BTreeSet<SessionId>, pushes: &[Push]) ->
 fn session_of(push: &Push) -> Option<SessionId> {
     match push {
         Push::Message { message, .. } => Some(message.session_id),
-        Push::PeerAck { session_id, .. }
+        Push::Read { session_id, .. }
+        | Push::Page { session_id, .. }
+        | Push::PeerAck { session_id, .. }
         | Push::Typing { session_id, .. }
         | Push::Assigned { session_id, .. }
         | Push::Ended { session_id, .. }
@@ -141,10 +143,12 @@ fn session_of(push: &Push) -> Option<SessionId> {
         | Push::QueuePosition { session_id, .. }
         | Push::SessionRemoved { session_id, .. } => Some(*session_id),
         Push::SessionNew(offer) => Some(offer.session_id),
-        // Whoever may read the session is told of its notes, not only who has it.
+        // Whoever may read the session is told of its notes, and supervisors of what they watch.
         Push::OfflineNotice
         | Push::QueueList { .. }
         | Push::AgentStatus { .. }
+        | Push::WatchedTyping { .. }
+        | Push::Board(_)
         | Push::Note { .. } => None,
     }
 }
@@ -158,7 +162,7 @@ fn is_for(to: &Person, push: &Push) -> bool {
     match push {
         Push::Message { message, own, .. } => (message.sender.side() == side) == *own,
         Push::PeerAck { side: told, .. } => *told == side,
-        Push::Typing { .. } | Push::Ended { .. } => true,
+        Push::Typing { .. } | Push::Ended { .. } | Push::Read { .. } => true,
         Push::Assigned { .. }
         | Push::Requeued { .. }
         | Push::OfflineNotice
@@ -167,6 +171,9 @@ fn is_for(to: &Person, push: &Push) -> bool {
         | Push::SessionRemoved { .. }
         | Push::QueueList { .. }
         | Push::AgentStatus { .. }
+        | Push::WatchedTyping { .. }
+        | Push::Page { .. }
+        | Push::Board(_)
         | Push::Note { .. } => side == Side::Agent,
     }
 }

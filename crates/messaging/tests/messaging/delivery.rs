@@ -363,6 +363,7 @@ async fn a_cumulative_ack_gives_one_peer_ack_a_message_in_order() {
         msg_id: messages[2].msg_id,
         receipt: Receipt::Read,
         cumulative: true,
+        origin: None,
     };
     scene.receipts.report(request).await.expect("taken");
     let told: Vec<_> = scene

@@ -225,6 +225,19 @@ impl SessionRated {
     }
 }
 
+/// `chat.session.read`: what another device of the same person has read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRead {
+    /// The session.
+    #[serde(with = "decimal")]
+    #[schemars(with = "DecimalId")]
+    pub session_id: SessionId,
+    /// The other side's messages are read up to here.
+    #[schemars(with = "Position")]
+    pub seq: Seq,
+}
+
 /// `chat.session.transferred`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -21,6 +21,10 @@ use kefu_session::{Rating, Session, Status, UserProfile};
 use kefu_upload::UploadPath;
 use serde_json::{Value, json};
 
+mod supervise;
+
+use supervise::supervise;
+
 pub(crate) const IMAGE: &str = "/uploads/chat/20260128/000000000000000000000000000000ff.png";
 const NOW: i64 = 1_769_558_400_000;
 
@@ -109,7 +113,7 @@ fn listed() -> Value {
 
 /// Every server frame and its payload.
 pub(crate) fn golden() -> Vec<(ServerFrame, Value)> {
-    [conversation(), desk(), console()].into_iter().flatten().collect()
+    [conversation(), desk(), console(), supervise()].into_iter().flatten().collect()
 }
 
 fn conversation() -> Vec<(ServerFrame, Value)> {
@@ -166,7 +170,11 @@ fn conversation() -> Vec<(ServerFrame, Value)> {
             json!({ "msgId": "99", "status": "read", "sessionId": "12", "seq": 3 }),
         ),
         (
-            ServerFrame::Typing(Typing { session_id: session_id(), is_typing: true }),
+            ServerFrame::Typing(Typing {
+                session_id: session_id(),
+                is_typing: true,
+                sender_type: None,
+            }),
             json!({ "sessionId": "12", "isTyping": true }),
         ),
         (

@@ -130,6 +130,14 @@ fn node_message() -> impl Strategy<Value = NodeMessage> {
         Just(Relayed::OfflineNotice),
         (session(), any::<bool>())
             .prop_map(|(session_id, is_typing)| Relayed::Typing { session_id, is_typing }),
+        (session(), any::<i64>())
+            .prop_map(|(session_id, seq)| Relayed::Read { session_id, seq: Seq(seq) }),
+        (session(), "https://[a-z?=&#]{1,40}", "\\PC{0,40}", any::<i64>()).prop_map(
+            |(session_id, url, title, time)| {
+                let page = PageView::new(url, title, "zh-CN".into()).unwrap();
+                Relayed::Page { session_id, page: Arc::new(page), time: Timestamp(time) }
+            }
+        ),
         (session(), msg_id(), any::<i64>(), status_of()).prop_map(
             |(session_id, msg_id, seq, status)| Relayed::PeerAck {
                 session_id,
@@ -140,6 +148,8 @@ fn node_message() -> impl Strategy<Value = NodeMessage> {
         ),
     ];
     prop_oneof![
+        (node(), prop::collection::btree_set(session(), 0..5), any::<bool>())
+            .prop_map(|(node, sessions, board)| NodeMessage::Watching { node, sessions, board }),
         (envelope(), prop::option::of(message().prop_map(Arc::new)))
             .prop_map(|(envelope, message)| NodeMessage::Event { envelope, message }),
         (person, push).prop_map(|(to, push)| NodeMessage::Push { to, push }),

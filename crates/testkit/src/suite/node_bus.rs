@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kefu_console::PageView;
 use kefu_core::{EventId, MsgId, NodeName, Person, Seq, SessionId, Timestamp};
 use kefu_desk::{Heard, NodeBus, NodeMessage, Relayed};
 use kefu_events::{Envelope, EventContext};
@@ -184,7 +185,16 @@ fn every_word() -> Vec<NodeMessage> {
         let push = Relayed::Typing { session_id, is_typing };
         words.push(NodeMessage::Push { to: Person::Agent(agent.clone()), push });
     }
-    words.push(NodeMessage::Push { to: Person::User(user), push: Relayed::OfflineNotice });
+    words.push(NodeMessage::Push { to: Person::User(user.clone()), push: Relayed::OfflineNotice });
+    let push = Relayed::Read { session_id, seq: Seq(i64::MAX) };
+    words.push(NodeMessage::Push { to: Person::User(user), push });
+    let url = "https://shop.test/?q=退款#\u{1F600}".to_owned();
+    let page = PageView::new(url, "\"'\\".into(), "zh-CN".into()).unwrap();
+    let push = Relayed::Page { session_id, page: Arc::new(page), time: Timestamp(i64::MAX) };
+    words.push(NodeMessage::Push { to: Person::Agent(agent), push });
+    for (sessions, board) in [(BTreeSet::new(), true), (BTreeSet::from([session_id]), false)] {
+        words.push(NodeMessage::Watching { node: build::node(), sessions, board });
+    }
     words
 }
 

@@ -1,10 +1,12 @@
 //! `SessionSearch`: lists of sessions, and the index of what was said in them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use kefu_core::{Clock as _, Page, PageLimit, Seq, SessionId, Timestamp, UserId};
 use kefu_messaging::{
-    Message, Progress, SearchEntry, SearchQuery, SessionFilter, Unindexed, Whose, Window,
+    Message, OpenedSession, Progress, SearchEntry, SearchQuery, SessionFilter, Unindexed, Whose,
+    Window,
 };
 use kefu_session::Session;
 
@@ -61,6 +63,35 @@ pub async fn last_messages_are_the_last<H: Harness>() {
     assert_eq!(last.keys().copied().collect::<Vec<_>>(), [one.id, two.id]);
     assert_eq!((last[&one.id].seq, &last[&two.id]), (Seq(3), of_two.as_ref()));
     assert!(world.stores.search.list_last(&[]).await.unwrap().is_empty());
+}
+
+/// Every session since then, by id, with when an agent first wrote in it.
+pub async fn sessions_opened_lately_know_their_first_reply<H: Harness>() {
+    let (_harness, world) = World::start::<H>().await;
+    world.agent("a1", 9).await;
+    let old = served(&world, "u1", "a1").await;
+    world.clock.advance(Duration::from_secs(60));
+    let since = world.clock.now();
+    let answered = served(&world, "u2", "a1").await;
+    let silent = world.open("u3", 0).await;
+    world.say(answered.id, &from_user(&answered.user.user_id), "k1", "hello").await;
+    world.clock.advance(Duration::from_secs(5));
+    let first = world.say(answered.id, &from_agent(&admin("a1")), "k1", "one").await;
+    world.say(answered.id, &from_agent(&admin("a1")), "k2", "two").await;
+    world.say(old.id, &from_agent(&admin("a1")), "k3", "late").await;
+    let ended = world.end_by_user(&answered).await;
+    let of = |session: &Session, first_reply| OpenedSession {
+        session_id: session.id,
+        at: session.started_at,
+        first_reply,
+    };
+    let expected = [of(&ended, Some(first.create_time)), of(&silent, None)];
+    assert_eq!(world.stores.search.list_opened(since).await.unwrap(), expected);
+    let all = world.stores.search.list_opened(Timestamp(0)).await.unwrap();
+    assert_eq!(all.len(), 3);
+    assert!(all[0].first_reply.is_some());
+    let none = world.stores.search.list_opened(world.clock.now()).await.unwrap();
+    assert_eq!(none, []);
 }
 
 /// Chinese is found by any part of it, words by their beginning, whatever their case; all of a query must fit.

@@ -4,12 +4,14 @@ mod ack;
 mod board;
 mod death;
 mod limit;
+mod looks;
 mod note;
 mod notice;
 mod order;
 mod retry;
 mod talk;
 mod tasks;
+mod watch;
 mod wire;
 
 use std::collections::BTreeSet;

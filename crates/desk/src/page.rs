@@ -1,0 +1,24 @@
+//! What a visitor looks at, for who serves them. Relayed, never stored.
+
+use kefu_console::PageView;
+use kefu_core::{Caller, Person};
+use kefu_messaging::Push;
+use kefu_session::Refusal;
+
+use crate::{Desk, DeskError};
+
+impl Desk {
+    /// Relays a visitor's page to the agent of their open session. Nobody is told while it waits.
+    ///
+    /// # Errors
+    /// `forbidden` unless a user, `not_found` without an open session.
+    pub async fn page(&self, caller: &Caller, page: PageView) -> Result<(), DeskError> {
+        let user = caller.user_id().ok_or(Refusal::Forbidden)?;
+        let session = self.stores.sessions.find_open(user).await?.ok_or(Refusal::NotFound)?;
+        let Some(admin) = session.admin_id else { return Ok(()) };
+        let time = self.clock().now();
+        let push = Push::Page { session_id: session.id, page: page.into(), time };
+        self.pusher.push(&Person::Agent(admin), &push, None).await;
+        Ok(())
+    }
+}
