@@ -35,7 +35,7 @@ const HAPROXY: Program = Program {
 };
 
 /// What the tests start.
-pub(crate) const TESTS: [Program; 8] = [
+pub(crate) const TESTS: [Program; 9] = [
     Program { name: "chromium", package: "chromium", purpose: "the browser of the page tests" },
     Program {
         name: "chromedriver",
@@ -43,6 +43,11 @@ pub(crate) const TESTS: [Program; 8] = [
         purpose: "drives the browser of the page tests",
     },
     Program { name: "node", package: "nodejs", purpose: "runs the tests of the client library" },
+    Program {
+        name: "npm",
+        package: "npm",
+        purpose: "fetches the TypeScript compiler and axe-core for the tests of the pages",
+    },
     POSTGRES,
     PSQL,
     REDIS,

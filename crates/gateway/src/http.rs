@@ -3,7 +3,7 @@
 mod admission;
 mod cors;
 mod demo;
-mod error;
+pub(crate) mod error;
 mod history;
 mod image;
 pub(crate) mod origin;

@@ -13,11 +13,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::address::client_address;
+use crate::http::error::HttpError;
 use crate::http::origin::origin_allowed;
 use crate::state::Gateway;
 use connection::Connection;
@@ -35,15 +38,19 @@ pub(crate) async fn upgrade(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     if gateway.closing.is_cancelled() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     // A foreign page must not open a socket with a token it got hold of (B103).
     if !origin_allowed(&headers, &gateway.config) {
-        return (StatusCode::FORBIDDEN, "origin is not allowed").into_response();
+        return refused_origin();
     }
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
+    };
     let address = client_address(peer.ip(), &headers, &gateway.config.trusted_proxies);
     let oversize = gateway.config.frame_bytes.saturating_mul(OVERSIZE);
     upgrade
@@ -56,4 +63,10 @@ pub(crate) async fn upgrade(
             let tracker = gateway.tracker.clone();
             tracker.track_future(Connection::serve(gateway, socket, address))
         })
+}
+
+/// A browser hides why a handshake failed; a page that asks the same address over HTTP may read why (B76).
+fn refused_origin() -> Response {
+    let refused = HttpError::forbidden("this origin is not in server.allowed_origins");
+    ([(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))], refused).into_response()
 }

@@ -1,18 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-use std::borrow::Cow;
-
-use rust_embed::Embed;
-
 /// One file as it is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
     /// Value of `Content-Type`.
     pub content_type: &'static str,
     /// The whole file.
-    pub body: Cow<'static, [u8]>,
-    /// Value of `ETag`: strong, so equal tags mean equal bytes.
+    pub body: &'static [u8],
+    /// The same, compressed for `Content-Encoding: gzip`.
+    pub gzip: &'static [u8],
+    /// Value of `ETag` for the plain file: strong, so equal tags mean equal bytes.
     pub etag: String,
+    /// Value of `ETag` for the compressed one, which is other bytes.
+    pub gzip_etag: String,
 }
 
 /// The file that is served at `path` (of a URL, beginning with `/`, without query), if there is one.
@@ -25,17 +25,26 @@ pub fn asset(path: &str) -> Option<Asset> {
         "/console" => "console.html",
         _ => path.strip_prefix('/')?,
     };
-    let file = Static::get(name)?;
+    let file = FILES.iter().find(|file| file.name == name)?;
     Some(Asset {
         content_type: content_type(name)?,
-        etag: strong_etag(&file.metadata.sha256_hash()),
-        body: file.data,
+        body: file.body,
+        gzip: file.gzip,
+        etag: format!("\"{}\"", file.digest),
+        gzip_etag: format!("\"{}-gzip\"", file.digest),
     })
 }
 
-#[derive(Embed)]
-#[folder = "static"]
-struct Static;
+/// What the build made of a file or of a page's modules.
+struct File {
+    name: &'static str,
+    body: &'static [u8],
+    gzip: &'static [u8],
+    /// SHA-256 of the body, in hexadecimal.
+    digest: &'static str,
+}
+
+static FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 fn content_type(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
@@ -44,21 +53,9 @@ fn content_type(name: &str) -> Option<&'static str> {
         "js" => Some("text/javascript; charset=utf-8"),
         "css" => Some("text/css; charset=utf-8"),
         "svg" => Some("image/svg+xml"),
+        "ts" => Some("text/plain; charset=utf-8"),
         _ => None,
     }
-}
-
-fn strong_etag(digest: &[u8; 32]) -> String {
-    use std::fmt::Write as _;
-
-    let mut etag = String::with_capacity(66);
-    etag.push('"');
-    for byte in digest {
-        // Writing to a string cannot fail.
-        let _ = write!(etag, "{byte:02x}");
-    }
-    etag.push('"');
-    etag
 }
 
 #[cfg(test)]

@@ -1,414 +1,537 @@
 // The client library of kefu: what pages, widgets, bots and tests build on. Browsers and Node 22+
-// (Node 20 with `connect({WebSocket})`). Events and payloads are those of docs/protocol.md.
-import { claimsOf, httpBase, socketUrl } from "./client/address.js";
-import { PAGE, SessionBook } from "./client/book.js";
+// (Node 20 with `connect({WebSocket})`). Types and their meaning: client.d.ts. Events and payloads: docs/protocol.md.
 import { ChatError } from "./client/error.js";
+import { keeper } from "./client/keeper.js";
 import { Link } from "./client/link.js";
-import { Outbox } from "./client/outbox.js";
-import { watchPage } from "./client/page-watch.js";
-import { Typing } from "./client/typing.js";
+import { Session } from "./client/session.js";
 import { upload } from "./client/upload.js";
 
 export { ChatError };
 
-/**
- * @typedef {import("./client/session-store.js").Message} Message
- * @typedef {import("./client/session-store.js").SessionStore} SessionStore
- * @typedef {import("./client/link.js").LinkState} LinkState
- * @typedef {import("./client/outbox.js").Unsent} Unsent
- *
- * @typedef {object} KeptStorage Web Storage, or anything alike that answers with promises
- * @property {(key: string) => string | null | Promise<string | null>} getItem
- * @property {(key: string, value: string) => unknown} setItem
- *
- * @typedef {object} ConnectOptions
- * @property {string} [url] address of the gateway's socket, or of the gateway (default: where this module came from)
- * @property {string} [token] a fixed token; without `getToken` an expired one ends the connection
- * @property {(ask: {refresh: boolean}) => string | Promise<string>} [getToken] `refresh`: the last one was refused or ran out
- * @property {string} [source] where the person comes from, shown to agents
- * @property {"user" | "agent" | "supervisor"} [role] role in the token (default: read from the token)
- * @property {string} [locale] language of the server's own texts
- * @property {KeptStorage} [storage] keeps unsent messages over a reload; one tab each (`sessionStorage`)
- * @property {typeof globalThis.WebSocket} [WebSocket]
- * @property {() => number} [random] uniform in [0, 1), for the jitter
- */
+/** @typedef {import("./client.js").Message} Message */
 
-/**
- * Connects and stays connected until `close()`.
- *
- * Nobody is put into the waiting line by that: only `consult()`, a person's act, opens a session.
- * @param {ConnectOptions} options
- */
+const PAGE = 50;
+/** Above every real `seq`, and small enough for every integer type. */
+const LAST_SEQ = 2_000_000_000;
+const RETRY_MS = 1_000;
+const RESTORE_MS = 2_000;
+const TYPING_AGAIN_MS = 3_000;
+const TYPING_SILENCE_MS = 5_000;
+
+/** Calls that are one frame and its answer. */
+const CALLS = {
+  end: "session.end",
+  rate: "session.rate",
+  online: "agent.online",
+  offline: "agent.offline",
+  transfer: "session.transfer",
+  claim: "session.claim",
+  agents: "agent.list",
+  queue: "queue.list",
+  history: "history",
+  addNote: "note.add",
+  notes: "note.list",
+  canned: "canned.list",
+  putCanned: "canned.put",
+  deleteCanned: "canned.delete",
+  listSessions: "sessions.list",
+  watch: "session.watch",
+  unwatch: "session.unwatch",
+  board: "board",
+  explain: "assignment.explain",
+};
+
+/** What a frame changes of its session, besides what it says itself. @type {Record<string, object>} */
+const CHANGES = {
+  "session.assigned": { status: "active", position: null },
+  "session.requeued": { status: "waiting", agentInfo: null },
+  "session.ended": { status: "ended", position: null },
+  "session.rated": {},
+  "queue.position": { agentsOnline: true },
+};
+
+/** @param {import("./client.js").ConnectOptions} options */
 export function connect(options) {
   const client = new Client(options);
   client.reconnect();
   return client;
 }
 
-/**
- * Dispatches every server event under its own name (`detail` is the payload), and besides:
- * `state` (`{state, reason}`), `change` (a `SessionStore` changed), `sessions` (one came or went),
- * `agent` (own availability), `line` (the waiting line).
- */
-export class Client extends EventTarget {
+class Client extends Link {
   limits = { maxChars: 500, maxUploadBytes: 2_097_152, page: PAGE };
-  /** Why the state is `closed`: a close code or an error code. @type {number | string | undefined} */
-  reason;
+  me = { id: "", role: "user" };
+  /** @type {Session | null} */
+  current = null;
+  /** @type {Map<string, Session>} */
+  sessions = new Map();
+  /** @type {any} */
+  agent = null;
+  line = { sessions: [], total: 0, version: -1 };
 
-  #options;
   #base;
-  /** @type {Link} */
-  #link;
-  #outbox;
-  /** @type {SessionBook} */
-  #book;
-  #typing;
-  #token = "";
-  /** @type {Map<string, {resolve: (message: Message) => void, reject: (error: ChatError) => void}>} */
-  #sends = new Map();
-  /** @type {{promise: Promise<SessionStore>, resolve: (store: SessionStore) => void, reject: (error: ChatError) => void} | null} */
-  #consulting = null;
-  /** @type {"no" | "reading" | "done"} */
-  #restored = "no";
-  #unwatch = () => {};
+  #gone = new AbortController();
+  /** Unsent messages whose session is not known here (yet). @type {any[]} */
+  #loose = [];
+  /** @type {((error: unknown) => void)[]} */
+  #consults = [];
+  /** What the server forgets with the connection, said again on the next. @type {Map<string, [string, object]>} */
+  #standing = new Map();
+  /** Receipts have no answer: those of the last heartbeats are said again after a cut. @type {object[]} */
+  #receipts = [];
+  #proven = 0;
+  #typedAt = 0;
+  /** @type {any} */
+  #silence;
+  /** @type {string | undefined} */
+  #restored;
+  #restoring = false;
+  #lastKey = 0;
 
-  /** @param {ConnectOptions} options */
+  /** @param {import("./client.js").ConnectOptions} options */
   constructor(options) {
-    super();
-    this.#options = options;
-    this.#base = httpBase(options.url ?? import.meta.url);
-    this.#link = new Link({
-      url: socketUrl(this.#base, options.url),
-      getToken: (ask) => options.getToken?.(ask) ?? options.token ?? "",
-      renewable: Boolean(options.getToken),
-      WebSocket: options.WebSocket ?? globalThis.WebSocket,
-      random: options.random ?? Math.random,
-      hello: () => this.#hello(),
-      onToken: (token) => this.#identify(token),
-      onFrame: (event, payload, ref) => this.#frame(event, payload, ref),
-      onState: (state, reason) => this.#stateChanged(state, reason),
-    });
-    this.#outbox = new Outbox({
-      nextRef: () => this.#link.nextRef(),
-      post: ({ sessionId, msgType, content, clientMsgId }, ref) =>
-        this.#link.post("chat.message.send", { sessionId, msgType, content, clientMsgId }, ref),
-      onFailed: (entry, error) => this.#sendFailed(entry, error),
-      onChange: (entries) => this.#keep(entries),
-    });
-    this.#book = new SessionBook({
-      post: (event, payload) => this.#link.post(event, payload),
-      request: (event, payload) => this.#link.request(event, payload),
-      resume: () => this.#link.greet(),
-      unsent: (sessionId) => this.#outbox.list(sessionId),
-      emit: (type, detail) => this.#emit(type, detail),
-    });
-    this.#typing = new Typing((sessionId, isTyping) => this.#link.post("chat.typing", { sessionId, isTyping }));
+    const url = new URL(options.url ?? import.meta.url);
+    if (!options.url || url.pathname === "/") url.pathname = "/ws";
+    url.protocol = url.protocol.replace("http", "ws");
+    super(options, url.href);
+    this.#base = url.href.replace("ws", "http");
+    // Sleeping tabs and changing networks kill sockets without a word (B73).
+    const { signal } = this.#gone;
+    for (const type of ["online", "pageshow", "visibilitychange"]) {
+      globalThis.addEventListener?.(type, () => this.check(), { signal, capture: true });
+    }
   }
 
-  /** @returns {LinkState} */
-  get state() {
-    return this.#link.state;
+  async clear() {
+    this.close();
+    this.#gone.abort();
+    this.sessions.clear();
+    await this.#kept("clear");
   }
 
-  /** `sub` and `role` of the token. */
-  get me() {
-    return this.#book.me;
-  }
-
-  /** The user's own session: the open one, else the latest; null for agents. */
-  get current() {
-    return this.#book.current;
-  }
-
-  /** @returns {ReadonlyMap<string, SessionStore>} */
-  get sessions() {
-    return this.#book.sessions;
-  }
-
-  /** An agent's own availability; null until it is known. */
-  get agent() {
-    return this.#book.agent;
-  }
-
-  /** The waiting line as an agent sees it. */
-  get line() {
-    return this.#book.line;
-  }
-
-  /** Starts again after a terminal close; cuts an open connection. */
-  reconnect() {
-    this.#unwatch();
-    this.#unwatch = watchPage(() => this.#link.check());
-    this.#link.open();
-  }
-
-  /** Ends the connection, not the session. */
-  close() {
-    this.#unwatch();
-    this.#link.close();
-  }
-
-  /** Looks at once whether the connection still lives. */
-  check() {
-    this.#link.check();
-  }
-
-  /** The visitor asks for somebody: opens a session, or gives the open one. @returns {Promise<SessionStore>} */
+  /** @returns {Promise<any>} */
   consult() {
-    if (this.#consulting) return this.#consulting.promise;
-    /** @type {any} */
-    const consulting = {};
-    consulting.promise = new Promise((resolve, reject) => Object.assign(consulting, { resolve, reject }));
-    consulting.promise.catch(() => {});
-    this.#consulting = consulting;
+    const consulted = new Promise((resolve, reject) => this.#consults.push((error) => (error ? reject(error) : resolve(this.current))));
+    consulted.catch(() => {});
     if (this.state === "closed") this.reconnect();
-    else this.#link.greet();
-    return consulting.promise;
+    else this._greet();
+    return consulted;
   }
 
-  /**
-   * Sends a message. It is in the session's `messages` at once; the promise gives it when it is stored and
-   * rejects when it was refused for good. Meanwhile it is kept and sent again as often as it takes.
-   * @param {{sessionId?: string, content: string, msgType?: "text" | "image"}} draft
-   * @returns {Promise<Message>}
-   */
-  send({ sessionId, content, msgType = "text" }) {
-    const session = sessionId ?? this.#book.openSessionId;
-    const unsent = { clientMsgId: newKey(), sessionId: session, msgType, content };
-    if (session) this.#book.show(unsent);
-    return this.#dispatch(unsent);
+  /** @param {{sessionId?: string, content: string, msgType?: string}} draft @returns {Promise<any>} */
+  send({ sessionId = this.#open?.sessionId ?? "", content, msgType = "text" }) {
+    this.#lastKey = Math.max(Date.now(), this.#lastKey + 1);
+    // Not `randomUUID`, which pages on plain http do not have.
+    const clientMsgId = this.#lastKey.toString(36) + crypto.getRandomValues(new Uint32Array(3)).join("");
+    const message = this.#unsent({ clientMsgId, sessionId, msgType, content, time: this.#lastKey });
+    (this.sessions.get(sessionId)?._unsent ?? this.#loose).push(message);
+    return this.#dispatch(message);
   }
 
-  /** Sends a failed message again under its own key; tapping five times sends one. @param {Message} message */
+  /** @param {any} message */
   retry(message) {
-    if (message.state !== "failed" || !message.clientMsgId || this.#outbox.has(message.clientMsgId)) return;
+    if (message.state !== "failed") return this.check();
     message.state = "sending";
-    delete message.error;
-    const { clientMsgId, sessionId, msgType, content } = message;
-    this.#dispatch({ clientMsgId, sessionId, msgType, content });
-    this.sessions.get(sessionId)?.notify();
+    message.error = undefined;
+    this.#dispatch(message);
   }
 
-  /** Says that the person has had this message, and all before it, on screen. @param {string} sessionId @param {string} msgId */
+  /** @param {any} message */
+  discard(message) {
+    this.#kept("delete", message.clientMsgId);
+    const session = this.sessions.get(message.sessionId);
+    session?._remove(message);
+    if (session) this.#pump(session);
+  }
+
+  /** @param {string} sessionId @param {string} msgId */
   markRead(sessionId, msgId) {
-    this.#book.markRead(sessionId, msgId);
+    const session = this.sessions.get(sessionId);
+    if (session?._read(session._find(msgId)?.seq)) this.#acknowledge(session, { msgId, status: "read", cumulative: true });
   }
 
-  /** Call on every key stroke; sent at most every 3 s, ended after 5 s of silence. @param {string} sessionId @param {boolean} [isTyping] */
+  /** @param {string} sessionId */
   typing(sessionId, isTyping = true) {
-    this.#typing.set(sessionId, isTyping);
+    clearTimeout(this.#silence);
+    if (isTyping) this.#silence = setTimeout(() => this.typing(sessionId, false), TYPING_SILENCE_MS);
+    const now = Date.now();
+    if (isTyping ? now - this.#typedAt < TYPING_AGAIN_MS : !this.#typedAt) return;
+    this.#typedAt = isTyping ? now : 0;
+    this.post("chat.typing", { sessionId, isTyping });
+  }
+
+  /** @param {object} page */
+  page(page) {
+    this._stand("page", page);
+    this.post("chat.page", page);
+  }
+
+  /** @param {string} event @param {any} payload */
+  _stand(event, payload) {
+    // What takes it back stands in its place, and is harmless to repeat.
+    this.#standing.set(event.replace("un", "") + payload.sessionId, [`chat.${event}`, payload]);
   }
 
   /** @param {string} sessionId */
-  end(sessionId) {
-    return this.#link.request("chat.session.end", { sessionId });
+  async loadOlder(sessionId, limit = PAGE) {
+    const session = this.sessions.get(sessionId);
+    if (session?.hasOlder) floored(session, await this.#history(sessionId, { beforeSeq: session._floor + 1, limit }));
   }
 
-  /** @param {string} sessionId @param {number} rating 1–5 @param {string} [content] */
-  async rate(sessionId, rating, content = "") {
-    const rated = await this.#link.request("chat.session.rate", { sessionId, rating, content });
-    this.sessions.get(sessionId)?.update({ rating });
-    return rated;
+  /** @param {any} message */
+  refresh({ sessionId, seq }) {
+    return this.#history(sessionId, { afterSeq: seq - 1, limit: 1 });
   }
 
-  /** @param {number} maxSessions */
-  online(maxSessions) {
-    return this.#link.request("chat.agent.online", { maxSessions });
-  }
-
-  /** @param {{requeue?: boolean}} [options] */
-  offline({ requeue = false } = {}) {
-    return this.#link.request("chat.agent.offline", { requeue });
-  }
-
-  /** @param {string} sessionId @param {string} targetAdminId @param {string} [note] */
-  transfer(sessionId, targetAdminId, note) {
-    return this.#link.request("chat.session.transfer", { sessionId, targetAdminId, ...(note ? { note } : {}) });
+  /** @param {any} looked */
+  async open(looked) {
+    const { sessionId = looked, status = "ended" } = looked;
+    const known = this.sessions.get(sessionId);
+    if (known) return known;
+    const page = await this.#history(sessionId, { beforeSeq: LAST_SEQ });
+    const session = this.#session(sessionId);
+    session._update({ ...(looked.sessionId ? looked : {}), status, readOnly: true });
+    for (const wire of page.messages) session._merge(wire);
+    floored(session, page);
+    this._emit("sessions");
+    return session;
   }
 
   /** @param {string} sessionId */
-  claim(sessionId) {
-    return this.#link.request("chat.session.claim", { sessionId });
-  }
-
-  /** @returns {Promise<{agents: {adminId: string, name: string, status: string, activeSessions: number, maxSessions: number}[]}>} */
-  agents() {
-    return this.#link.request("chat.agent.list", {});
-  }
-
-  /** @returns {Promise<{sessions: any[], total?: number, version?: number}>} */
-  queue() {
-    return this.#link.request("chat.queue.list", {});
-  }
-
-  /**
-   * A page of messages, merged into the session's store.
-   * @param {string} sessionId @param {{afterSeq?: number, beforeSeq?: number, limit?: number}} position
-   * @returns {Promise<{sessionId: string, messages: any[], hasMore: boolean}>}
-   */
-  history(sessionId, position) {
-    return this.#book.history(sessionId, position);
-  }
-
-  /** Loads the page before the oldest loaded message. @param {string} sessionId */
-  loadOlder(sessionId) {
-    return this.#book.loadOlder(sessionId);
-  }
-
-  /** An expired image link is signed anew by reading its message again. @param {Message} message */
-  async refresh({ sessionId, seq }) {
-    if (seq) await this.history(sessionId, { afterSeq: seq - 1, limit: 1 });
-  }
-
-  /** Opens a session that is not among the open ones, to look at. @param {string} sessionId */
-  open(sessionId) {
-    return this.#book.open(sessionId);
-  }
-
-  /** Forgets a session that is over. @param {string} sessionId */
   forget(sessionId) {
-    this.#book.forget(sessionId);
+    this.sessions.delete(sessionId);
+    this._emit("sessions");
   }
 
-  /**
-   * Stores an image and gives its address, which `send({msgType: "image"})` takes as content.
-   * @param {Blob} file
-   * @param {{sessionId?: string, onProgress?: (share: number) => void, signal?: AbortSignal}} [options]
-   * @returns {Promise<{url: string, mimeType: string, size: number, width: number, height: number}>}
-   */
-  upload(file, { sessionId, onProgress, signal } = {}) {
-    const session = sessionId ?? this.#book.openSessionId;
-    return upload({ base: this.#base, token: this.#token, sessionId: session, file, onProgress, signal });
+  /** @param {Blob} file @param {{sessionId?: string, onProgress?: (share: number) => void, signal?: AbortSignal}} [options] */
+  upload(file, options = {}) {
+    return upload(new URL("/api/v1/uploads", this.#base).href, this._token, options.sessionId ?? this.#open?.sessionId, file, options);
   }
 
-  /** Absolute address of an image message, or null when it is not a web address. @param {string} content */
+  /** @param {string} content */
   imageUrl(content) {
+    const { href = "" } = URL.canParse(content, this.#base) ? new URL(content, this.#base) : {};
+    return /^https?:/.test(href) ? href : null;
+  }
+
+  /** The open session of a user. */
+  get #open() {
+    return this.current?.status === "ended" ? null : this.current;
+  }
+
+  get #isUser() {
+    return this.me.role === "user";
+  }
+
+  _hello() {
+    const { source = "web", locale } = this._options;
+    const intent = this.#consults.length ? "consult" : "resume";
+    // What is here already: the answer then holds exactly what is missing (M4).
+    const known = [...this.sessions.values()].filter((session) => session._floor >= 0 && !session.readOnly);
+    const lastSeqs = Object.fromEntries(known.map((session) => [session.sessionId, session._contiguous]));
+    const sessionId = this.current?.sessionId;
+    return { source, locale, intent, sessionId, lastSeq: lastSeqs[/** @type {string} */ (sessionId)], lastSeqs };
+  }
+
+  /** Reads a token without trusting it: only to know which messages are our own. @param {string} token */
+  _identify(token) {
+    this._token = token;
+    let claims = {};
     try {
-      const url = new URL(content, this.#base);
-      return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
+      claims = JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")));
     } catch {
-      return null;
+      // The server says what is wrong with it.
     }
+    const { sub: id = "", role = "user" } = claims;
+    this.me = { id, role: this._options.role ?? role };
+    if (this.#restored !== id) this.#restore(id);
   }
 
-  /** @returns {object} */
-  #hello() {
-    const { source = "web", locale } = this.#options;
-    const intent = this.#consulting ? "consult" : "resume";
-    return { source, intent, ...(locale ? { locale } : {}), ...this.#book.position() };
+  _entered() {
+    if (this.state === "ready") {
+      this.#repeat();
+      this.#pumpAll();
+    } else for (const session of this.sessions.values()) session._setTyping(false);
+    if (this.state === "closed") for (const settle of this.#consults.splice(0)) settle(new ChatError(`${this.reason}`));
   }
 
-  /** @param {string} token */
-  #identify(token) {
-    this.#token = token;
-    const { sub = "", role = "user" } = claimsOf(token);
-    this.#book.me = { id: sub, role: this.#options.role ?? role };
-    this.#restore();
+  #repeat() {
+    for (const [event, payload] of this.#standing.values()) this.post(event, payload);
   }
 
-  /** @param {LinkState} state @param {number | string | undefined} reason */
-  #stateChanged(state, reason) {
-    this.reason = reason;
-    if (state !== "ready") {
-      this.#outbox.down();
-      for (const store of this.sessions.values()) store.setTyping(false);
+  /** @param {string} event @param {any} payload */
+  _frame(event, payload) {
+    const { sessionId } = payload;
+    const session = this.sessions.get(sessionId);
+    // A user's other tab may have opened the session that a frame speaks of.
+    if (sessionId && !session && this.#isUser && /new|assigned|position/.test(event)) this._greet();
+    const name = event.slice(5);
+    if (CHANGES[name]) session?._update({ ...payload, ...CHANGES[name] });
+    switch (name) {
+      case "session.assigned":
+        // Who has just come knows nothing of the page.
+        this.#repeat();
+        break;
+      case "connected":
+        this.#connected(payload);
+        break;
+      case "message.new":
+        // Acknowledged also when it is known: a push that comes again means that our receipt was lost.
+        if (session) this.#received(session, [payload], true);
+        break;
+      case "history":
+        if (session) this.#received(session, payload.messages);
+        break;
+      case "message.server_ack":
+        this.#stored(payload);
+        break;
+      case "message.peer_ack":
+        session?._receipt(payload);
+        break;
+      case "session.read":
+        session?._read(payload.seq);
+        break;
+      case "typing":
+        session?._setTyping(payload.isTyping);
+        break;
+      case "page":
+        session?._update({ page: payload });
+        break;
+      case "offline_notice":
+        this.current?._update({ agentsOnline: false, offlineMessage: payload.message, position: null });
+        break;
+      case "session.new":
+        this.#catchUp({ status: "active", unreadCount: payload.unread, ...payload });
+        this._emit("sessions");
+        break;
+      case "session.removed":
+        this.forget(sessionId);
+        break;
+      case "pong":
+        this.#receipts.splice(0, this.#proven);
+        this.#proven = this.#receipts.length;
+        break;
+      case "agent.status":
+        this._emit("agent", (this.agent = payload));
+        break;
+      case "queue.list":
+        if (!(payload.version < this.line.version)) this._emit("line", (this.line = { ...this.line, total: payload.sessions.length, ...payload }));
     }
-    if (state === "closed") {
-      this.#consulting?.reject(new ChatError(typeof reason === "string" ? reason : "disconnected"));
-      this.#consulting = null;
-    }
-    this.#emit("state", { state, reason });
-  }
-
-  /** @param {string} event @param {any} payload @param {string | undefined} ref */
-  #frame(event, payload, ref) {
-    if (event === "chat.connected") this.#connected(payload);
-    else if (event === "chat.message.server_ack") this.#stored(payload);
-    else if (event === "chat.error") {
-      if (ref) this.#outbox.refuse(ref, new ChatError(payload.code, payload.message, payload));
-    } else this.#book.take(event, payload);
-    this.#emit(event, payload);
+    this._emit(event, payload);
   }
 
   /** @param {any} connected */
   #connected(connected) {
+    const { sessionId, agentInfo, unread = [], role = this.me.role, session: own = sessionId && { sessionId, agentInfo } } = connected;
     Object.assign(this.limits, connected.limits);
-    this.#book.connected(connected);
-    const { sessionId } = connected;
-    if (sessionId) {
-      this.#outbox.adopt(sessionId);
-      for (const unsent of this.#outbox.list(sessionId)) this.#book.show(unsent);
+    this.me.role = role;
+    if (this.state !== "ready") for (const receipt of this.#receipts) this.post("chat.message.ack", receipt);
+    const open = connected.sessions ?? (own ? [own] : []);
+    for (const session of this.sessions.values()) {
+      // Lost or ended while away; one that was seen ending, or is only looked at, stays.
+      const kept = this.#isUser || session.readOnly || session.status === "ended" || open.some((/** @type {any} */ one) => one.sessionId === session.sessionId);
+      if (!kept) this.sessions.delete(session.sessionId);
     }
-    this.#outbox.up();
-    if (!sessionId || !this.#consulting || !this.current) return;
-    this.#consulting.resolve(this.current);
-    this.#consulting = null;
+    for (const session of open) this.#catchUp(session, unread.filter((/** @type {any} */ wire) => wire.sessionId === session.sessionId));
+    if (this.#isUser && own) this.#enter(this.#session(own.sessionId));
+    if (role === "agent") {
+      // The line is not part of `chat.connected`, and its version starts anew with its server.
+      this.line.version = -1;
+      this.post("chat.queue.list");
+    }
+    this._emit("sessions");
+    if (sessionId) for (const settle of this.#consults.splice(0)) settle(null);
+    this.#pumpAll();
+  }
+
+  /** The user's session; what was not sent in the last one moves along. @param {Session} session */
+  #enter(session) {
+    if (this.current && this.current !== session) this.#loose.push(...this.current._unsent.splice(0));
+    this.current = session;
+    this.#adopt(session);
+  }
+
+  /** Brings a session to the server's present state. @param {any} parts @param {any[]} [unread] */
+  #catchUp(parts, unread = []) {
+    const session = this.#session(parts.sessionId);
+    const oldest = session._oldestUnread;
+    session._update({ ...parts, readOnly: false });
+    if (session._floor < 0) session._setFloor((unread[0]?.seq ?? session.lastSeq + 1) - 1);
+    // A receipt is pushed once, when it happens: what came while we were away is read from history.
+    this.#received(session, unread, false, oldest - 1);
+  }
+
+  /** @param {Session} session @param {any[]} wires @param {boolean} [pushed] @param {number} [from] */
+  #received(session, wires, pushed, from) {
+    for (const wire of wires) {
+      const { msgId, senderType, status = "pending" } = wire;
+      session._merge(wire, pushed);
+      if (!session._isIncoming(senderType) || !/pending|failed/.test(status)) continue;
+      this.#acknowledge(session, { msgId, status: "delivered" });
+      session._receipt({ msgId, status: "delivered" });
+    }
+    this.#pull(session, from);
+  }
+
+  /** Pulls until nothing is missing; at first sight also a page of what was before. @param {Session} session @param {number} [from] */
+  async #pull(session, from = Infinity) {
+    if (session._pulling || session._floor < 0) return;
+    session._pulling = true;
+    try {
+      for (let after = Math.min(from, session._contiguous); after < session.lastSeq; ) {
+        const { messages } = await this.#history(session.sessionId, { afterSeq: after });
+        after = messages.at(-1)?.seq ?? Infinity;
+      }
+      // An agent with many sessions needs the last line of each and what is unread; the rest comes when it is looked at.
+      const wanted = this.#isUser ? PAGE : Math.min(session.unreadCount || 1, PAGE);
+      if (session.messages.length < wanted) await this.loadOlder(session.sessionId, wanted);
+    } catch (error) {
+      // After a lost connection the next `chat.connected` starts this again.
+      const { retryable, code, retryAfterMs = RETRY_MS } = /** @type {any} */ (error);
+      if (retryable && code !== "disconnected") setTimeout(() => this.#pull(session, from), retryAfterMs);
+    }
+    session._pulling = false;
+  }
+
+  /** @param {string} sessionId @param {object} position */
+  #history(sessionId, position) {
+    return this.request("chat.history", { sessionId, limit: PAGE, ...position });
+  }
+
+  /** @param {Session} session @param {object} receipt */
+  #acknowledge({ readOnly }, receipt) {
+    if (readOnly || this.me.role === "supervisor") return;
+    this.#receipts.push(receipt);
+    this.post("chat.message.ack", receipt);
   }
 
   /** @param {any} ack */
   #stored(ack) {
-    const unsent = this.#outbox.accept(ack.clientMsgId);
-    const message = unsent && this.#book.stored(unsent.sessionId, ack);
-    if (message) this.#sends.get(ack.clientMsgId)?.resolve(message);
-    this.#sends.delete(ack.clientMsgId);
+    this.#kept("delete", ack.clientMsgId);
+    for (const session of this.sessions.values()) {
+      const message = /** @type {any} */ (session._settle(ack));
+      if (!message) continue;
+      session._receipt(ack);
+      message._stored?.(message);
+      this.#pull(session);
+    }
   }
 
-  /** @param {Unsent} unsent @returns {Promise<Message>} */
-  #dispatch(unsent) {
-    const { clientMsgId, sessionId } = unsent;
-    const stored = new Promise((resolve, reject) => this.#sends.set(clientMsgId, { resolve, reject }));
-    // Who only watches the store need not handle the refusal a second time.
+  /** @param {any} message @returns {Promise<any>} */
+  #dispatch(message) {
+    const session = this.sessions.get(message.sessionId);
+    const stored = new Promise((resolve, reject) => Object.assign(message, { _stored: resolve, _refused: reject }));
+    // Who only watches the session need not handle the refusal a second time.
     stored.catch(() => {});
-    if (sessionId) this.#typing.forget(sessionId);
-    this.#outbox.add(unsent);
+    // A sent message ends typing by itself (P3).
+    clearTimeout(this.#silence);
+    this.#typedAt = 0;
+    this.#keep(message);
+    if (session) this.#pump(session);
     return stored;
   }
 
-  /** @param {Unsent} unsent @param {ChatError} error */
-  #sendFailed({ clientMsgId, sessionId }, error) {
-    this.sessions.get(sessionId ?? "")?.fail(clientMsgId, error.code);
-    this.#sends.get(clientMsgId)?.reject(error);
-    this.#sends.delete(clientMsgId);
+  #pumpAll() {
+    for (const session of this.sessions.values()) this.#pump(session);
   }
 
-  /** @param {Unsent[]} entries */
-  async #keep(entries) {
-    // Before the kept ones are read, writing would lose them.
-    if (this.#restored !== "done") return;
+  /** Sends the oldest unsent message, then the next: one at a time, so that a refusal never lets a later one pass (M6). @param {Session} session */
+  async #pump(session) {
+    session._change();
+    const [message] = session._unsent;
+    if (!message || session._busy || this.#restoring || message.state === "failed" || this.state !== "ready") return;
+    session._busy = true;
+    const { sessionId, msgType, content, clientMsgId } = message;
     try {
-      await this.#options.storage?.setItem(this.#storageKey(), JSON.stringify(entries));
-    } catch {
-      // Blocked or full storage only means that unsent messages live as long as the page.
+      await this.request("chat.message.send", { sessionId, msgType, content, clientMsgId });
+    } catch (error) {
+      await this.#refused(message, /** @type {any} */ (error));
     }
+    session._busy = false;
+    this.#pump(session);
   }
 
-  async #restore() {
-    const { storage } = this.#options;
-    if (this.#restored !== "no" || !storage) return;
-    this.#restored = "reading";
-    let kept = [];
+  /** @param {any} message @param {any} error */
+  async #refused(message, error) {
+    const { code, retryable, retryAfterMs = RETRY_MS } = error;
+    // A connection that ended is mended by the next one, which also sends again; a token that ran out likewise.
+    if (code === "disconnected") return;
+    if (!retryable && !/auth|token/.test(code)) return this.#fail(message, error);
+    this._emit("error", error);
+    await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+  }
+
+  /** @param {any} message @param {any} error */
+  #fail(message, error) {
+    Object.assign(message, { state: "failed", error: error.code, rev: message.rev + 1 });
+    this.#keep(message);
+    message._refused?.(error);
+    this.sessions.get(message.sessionId)?._change();
+  }
+
+  /** @param {string} sessionId */
+  #session(sessionId) {
+    let session = this.sessions.get(sessionId);
+    if (!session) this.sessions.set(sessionId, (session = new Session(sessionId, this.#isUser, (changed) => this._emit("change", changed))));
+    this.#adopt(session);
+    return session;
+  }
+
+  /** Unsent messages find their session; those of a user's ended one come to the present one, not sent. @param {Session} session */
+  #adopt(session) {
+    const open = this.#isUser && session === this.#open;
+    const mine = this.#loose.filter((message) => open || message.sessionId === session.sessionId);
+    this.#loose = this.#loose.filter((message) => !mine.includes(message));
+    for (const message of mine) {
+      const moved = message.sessionId && message.sessionId !== session.sessionId;
+      message.sessionId = session.sessionId;
+      if (moved) this.#fail(message, new ChatError("session_closed"));
+      else this.#keep(message);
+    }
+    // Keys grow with time: what a former page wrote comes first.
+    if (mine.length) session._unsent = [...session._unsent, ...mine].sort((one, other) => (one.clientMsgId < other.clientMsgId ? -1 : 1));
+  }
+
+  /** @param {any} entry */
+  #unsent(entry) {
+    return { senderType: this.#isUser ? "user" : "agent", senderId: this.me.id, rev: 0, ...entry, state: entry.error ? "failed" : "sending" };
+  }
+
+  /** @param {string} id */
+  async #restore(id) {
+    this.#restored = id;
+    this.#restoring = true;
+    const late = new Promise((resolve) => setTimeout(resolve, RESTORE_MS));
+    const kept = (await Promise.race([this.#kept("all"), late])) ?? [];
+    this.#restoring = false;
+    this.#loose.push(...kept.map((/** @type {any} */ entry) => this.#unsent(entry)));
+    for (const session of this.sessions.values()) this.#adopt(session);
+    this.#pumpAll();
+  }
+
+  /** @param {any} message */
+  #keep({ clientMsgId, sessionId, msgType, content, time, error }) {
+    this.#kept("put", { clientMsgId, sessionId, msgType, content, time, error });
+  }
+
+  /** @param {"all" | "put" | "delete" | "clear"} call @param {any} [value] */
+  async #kept(call, value) {
+    const { storage = keeper } = this._options;
     try {
-      kept = JSON.parse((await storage.getItem(this.#storageKey())) ?? "[]");
+      return await storage?.[call]?.(this.me.id, value);
     } catch {
-      // As above.
+      // No, blocked or full storage only means that unsent messages live as long as the page.
     }
-    this.#restored = "done";
-    this.#outbox.restore(kept);
-    for (const unsent of kept) this.#book.show(unsent);
-  }
-
-  #storageKey() {
-    return `kefu.unsent.${this.me.id}`;
-  }
-
-  /** @param {string} type @param {unknown} detail */
-  #emit(type, detail) {
-    this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
 
-/** Not `randomUUID`: pages on plain http have no such function. */
-function newKey() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+for (const [call, event] of Object.entries(CALLS)) {
+  /** @type {any} */ (Client.prototype)[call] = /** @this {Client} @param {any} payload */ function (payload = {}) {
+    if (/watch|board/.test(event)) this._stand(event, payload);
+    return this.request(`chat.${event}`, payload);
+  };
+}
+
+/** @param {Session} session @param {{messages: any[], hasMore: boolean}} page the oldest page loaded so far */
+function floored(session, { messages, hasMore }) {
+  session._setFloor(hasMore ? messages[0].seq - 1 : 0);
 }

@@ -1,6 +1,7 @@
 // <kefu-connection>: whether we are connected, always in sight.
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { t } from "./shared/i18n.js";
+import "./shared/strings.js";
 
 /** @typedef {import("./client.js").Client} Client */
 

@@ -3,7 +3,8 @@ import { ChatError, connect } from "./client.js";
 import "./connection.js";
 import { demoIdentity } from "./demo.js";
 import { coalesced, el } from "./dom.js";
-import { errorText, language, t } from "./i18n.js";
+import { errorText, language, t } from "./shared/i18n.js";
+import "./console-strings.js";
 import { SessionList, WaitingLine } from "./desk-lists.js";
 import { storage } from "./storage.js";
 import "./thread.js";
@@ -39,7 +40,7 @@ export class KefuConsole extends HTMLElement {
   #note = el("p", { className: "state", hidden: true, "data-testid": "note" });
   #ended = el("p", { className: "state", role: "status", hidden: true, "data-testid": "ended" }, t("ended"));
   #transfer = new TransferForm(() => this.#targets(), (target, note) => this.#moveTo(target, note));
-  #end = el("button", { type: "button", "data-testid": "end", onclick: () => this.#act((client, id) => client.end(id)) }, t("end"));
+  #end = el("button", { type: "button", "data-testid": "end", onclick: () => this.#act((client, id) => client.end({ sessionId: id })) }, t("end"));
   #dismiss = el("button", { type: "button", "data-testid": "dismiss", onclick: () => this.#forget() }, t("dismiss"));
   #empty = el("p", { className: "empty" }, t("choose"));
   #conversation = el("section", { className: "conversation" }, el("header", {}, this.#visitor, this.#transfer.toggle, this.#end, this.#dismiss), this.#note, this.#transfer.element, this.#thread, this.#ended);
@@ -73,7 +74,7 @@ export class KefuConsole extends HTMLElement {
   }
 
   #connect() {
-    const client = connect({ getToken: this.#identity.getToken, source: "console", role, locale: language, storage });
+    const client = connect({ getToken: this.#identity.getToken, source: "console", role, locale: language() });
     this.#client = client;
     this.#connection.client = client;
     for (const type of ["state", "change", "sessions", "agent", "line"]) client.addEventListener(type, this.#render);
@@ -162,12 +163,12 @@ export class KefuConsole extends HTMLElement {
   }
 
   #goOnline() {
-    this.#act((client) => client.online(Number(this.#cap.value)));
+    this.#act((client) => client.online({ maxSessions: Number(this.#cap.value) }));
   }
 
   /** @param {string} sessionId */
   async #claim(sessionId) {
-    if (await this.#act((client) => client.claim(sessionId))) this.#select(sessionId);
+    if (await this.#act((client) => client.claim({ sessionId }))) this.#select(sessionId);
   }
 
   async #targets() {
@@ -177,7 +178,7 @@ export class KefuConsole extends HTMLElement {
 
   /** @param {string} target @param {string} note */
   async #moveTo(target, note) {
-    if (await this.#act((client, sessionId) => client.transfer(sessionId, target, note))) this.#transfer.close();
+    if (await this.#act((client, sessionId) => client.transfer({ sessionId, targetAdminId: target, ...(note ? { note } : {}) }))) this.#transfer.close();
   }
 
   /** @param {(client: Client, selected: string) => Promise<unknown>} act @returns {Promise<boolean>} whether it was done */
@@ -204,6 +205,6 @@ export class KefuConsole extends HTMLElement {
   }
 }
 
-document.documentElement.lang = language;
+document.documentElement.lang = language();
 document.title = t("console");
 customElements.define("kefu-console", KefuConsole);

@@ -1,10 +1,10 @@
 // The two lists of the console: own sessions, and who waits.
 import { el } from "./dom.js";
-import { language, t } from "./i18n.js";
+import { language, t } from "./shared/i18n.js";
 
-const CLOCK = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
+const TIME = new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit" });
 
-/** @param {{name?: string, userId?: string} | null} userInfo @param {string} sessionId */
+/** @param {{name?: string, userId?: string} | null | undefined} userInfo @param {string} sessionId */
 function visitorName(userInfo, sessionId) {
   return userInfo?.name || userInfo?.userId || sessionId;
 }
@@ -56,7 +56,7 @@ export class SessionList {
     });
   }
 
-  /** @param {import("./client/session-store.js").SessionStore[]} stores @param {string | null} selected */
+  /** @param {import("./client.js").Session[]} stores @param {string | null} selected */
   update(stores, selected) {
     this.#none.hidden = stores.length > 0;
     const rows = this.#rows.show(stores.map((store) => store.sessionId));
@@ -101,7 +101,7 @@ export class WaitingLine {
     const rows = this.#rows.show(sessions.map(({ sessionId }) => sessionId));
     sessions.forEach(({ sessionId, userInfo, position, waitingSince }, index) => {
       rows[index].name.textContent = visitorName(userInfo, sessionId);
-      rows[index].place.textContent = t("place", { position, time: CLOCK.format(waitingSince) });
+      rows[index].place.textContent = t("place", { position, time: TIME.format(waitingSince) });
     });
   }
 }

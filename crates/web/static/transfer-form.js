@@ -1,6 +1,6 @@
 // Handing a session to a colleague: who has room, and a word to them.
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { t } from "./shared/i18n.js";
 
 /** @typedef {{adminId: string, name: string, activeSessions: number, maxSessions: number}} Target */
 

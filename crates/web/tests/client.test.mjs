@@ -1,127 +1,7 @@
-// The client library against a gateway played by the test: a fake socket, mocked timers, no network.
+// The client library's messages: sent, kept, received, acknowledged.
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, mock, test } from "node:test";
-import { ChatError, connect } from "../static/client.js";
-
-/** @type {FakeSocket[]} */
-let sockets = [];
-
-class FakeSocket {
-  readyState = 0;
-  /** @type {{event: string, payload: any, ref?: string}[]} */
-  sent = [];
-
-  constructor(url) {
-    this.url = url;
-    sockets.push(this);
-  }
-
-  send(text) {
-    assert.equal(this.readyState, 1, "sent on a socket that is not open");
-    this.sent.push(JSON.parse(text));
-  }
-
-  close() {
-    this.readyState = 3;
-  }
-
-  /** The server accepts the connection. */
-  accept() {
-    this.readyState = 1;
-    this.onopen?.();
-  }
-
-  say(event, payload = {}, ref) {
-    this.onmessage?.({ data: JSON.stringify({ event, payload, ref }) });
-  }
-
-  cut(code = 1006) {
-    this.readyState = 3;
-    this.onclose?.({ code });
-  }
-
-  frames(event) {
-    return this.sent.filter((frame) => frame.event === event);
-  }
-
-  last(event) {
-    return this.frames(event).at(-1);
-  }
-
-  reply(event, payload, to = event) {
-    this.say(event, payload, this.last(to).ref);
-  }
-}
-
-beforeEach(() => {
-  sockets = [];
-  mock.timers.enable({ apis: ["setTimeout"] });
-});
-
-afterEach(() => mock.timers.reset());
-
-/** Lets all promises that can go on go on. */
-const settle = () => new Promise((resolve) => setImmediate(resolve));
-const socket = () => sockets.at(-1);
-const token = (sub, role) => `h.${Buffer.from(JSON.stringify({ sub, role })).toString("base64url")}.s`;
-const text = (seq, senderType = "agent", more = {}) => ({ msgId: `m${seq}`, sessionId: "s1", senderType, seq, content: `text ${seq}`, msgType: "text", time: seq, ...more });
-const range = (from, to, ...rest) => Array.from({ length: to - from + 1 }, (_, index) => text(from + index, ...rest));
-const active = (lastSeq, more = {}) => ({ sessionId: "s1", status: "active", agentInfo: { adminId: "a1", name: "Ann" }, lastSeq, agentsOnline: true, ...more });
-const seqs = (store) => store.messages.map((message) => message.seq);
-const contents = (frames) => frames.map((frame) => frame.payload.content);
-
-async function open(options = {}) {
-  const client = connect({ url: "ws://chat.test/ws", token: token("u1", "user"), WebSocket: FakeSocket, random: () => 0.5, ...options });
-  await settle();
-  socket().accept();
-  return client;
-}
-
-/** A visitor in an active session whose messages up to `lastSeq` are all loaded. */
-async function chatting(lastSeq = 0, options = {}) {
-  const client = await open(options);
-  socket().reply("chat.connected", { sessionId: "s1", session: active(lastSeq), unread: [], hasMore: false }, "chat.connect");
-  if (lastSeq > 0) socket().reply("chat.history", { sessionId: "s1", messages: range(1, lastSeq, "agent", { status: "read" }), hasMore: false });
-  await settle();
-  return client;
-}
-
-/** Cuts the connection and brings the next one to `open`. */
-async function cutAndReopen(code) {
-  socket().cut(code);
-  mock.timers.tick(30_000);
-  await settle();
-  socket().accept();
-}
-
-test("connecting resumes; only the visitor's act consults", async () => {
-  const client = await open({ source: "shop" });
-  assert.equal(socket().url, "ws://chat.test/ws");
-  const first = socket().last("chat.connect").payload;
-  assert.deepEqual({ intent: first.intent, source: first.source }, { intent: "resume", source: "shop" });
-  socket().reply("chat.connected", { sessionId: null, session: null, unread: [] }, "chat.connect");
-  assert.equal(client.current, null);
-
-  const consulting = client.consult();
-  assert.equal(socket().last("chat.connect").payload.intent, "consult");
-  socket().reply("chat.connected", { sessionId: "s1", session: active(0) }, "chat.connect");
-  assert.equal((await consulting).sessionId, "s1");
-
-  await cutAndReopen();
-  assert.equal(socket().last("chat.connect").payload.intent, "resume");
-  client.close();
-});
-
-test("a consult whose answer was lost is asked again", async () => {
-  const client = await open();
-  socket().reply("chat.connected", { sessionId: null, session: null }, "chat.connect");
-  const consulting = client.consult();
-  await cutAndReopen();
-  assert.equal(socket().last("chat.connect").payload.intent, "consult");
-  socket().reply("chat.connected", { sessionId: "s1", session: active(0) }, "chat.connect");
-  assert.equal((await consulting).sessionId, "s1");
-  client.close();
-});
+import { mock, test } from "node:test";
+import { ChatError, active, chatting, connect, contents, cutAndReopen, open, range, seqs, settle, socket, stored, text, token } from "./played.mjs";
 
 test("an unacknowledged message goes out again under its own key (B50)", async () => {
   const client = await chatting();
@@ -191,26 +71,9 @@ test("a visitor resumes from the last seq without a gap", async () => {
   socket().reply("chat.connected", { sessionId: "s1", session: active(6), unread: [text(4), text(5), text(6)], hasMore: false }, "chat.connect");
   await settle();
   assert.deepEqual(seqs(client.current), [1, 2, 3, 4, 5, 6]);
-  const delivered = socket().frames("chat.message.ack").filter(({ payload }) => payload.status === "delivered");
-  assert.deepEqual(delivered.map(({ payload }) => payload), [{ msgId: "m6", status: "delivered", cumulative: true }]);
-  client.close();
-});
-
-test("an agent resumes all sessions, each from its own place", async () => {
-  const client = await open({ token: token("a1", "agent") });
-  const session = (sessionId, lastSeq) => ({ sessionId, status: "active", lastSeq, userInfo: { userId: `of-${sessionId}`, name: "V" }, unreadCount: 0 });
-  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [session("s1", 0), session("s2", 2)], unread: [] }, "chat.connect");
-  const pulled = socket().last("chat.history");
-  assert.deepEqual(pulled.payload, { sessionId: "s2", limit: 50, beforeSeq: 3 });
-  socket().say("chat.history", { sessionId: "s2", messages: range(1, 2, "user", { sessionId: "s2" }), hasMore: false }, pulled.ref);
-  socket().say("chat.agent.status", { status: "online", activeSessions: 2, maxSessions: 4 });
-  await settle();
-  assert.deepEqual(client.agent, { status: "online", maxSessions: 4, activeSessions: 2 });
-
-  await cutAndReopen();
-  assert.deepEqual(socket().last("chat.connect").payload.lastSeqs, { s1: 0, s2: 2 });
-  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [session("s2", 2)], unread: [] }, "chat.connect");
-  assert.deepEqual([...client.sessions.keys()], ["s2"]);
+  const delivered = socket().frames("chat.message.ack").map(({ payload }) => payload);
+  // The first is said again: whether it arrived before the cut is not known.
+  assert.deepEqual(delivered, ["m5", "m4", "m5", "m6"].map((msgId) => ({ msgId, status: "delivered" })));
   client.close();
 });
 
@@ -229,70 +92,134 @@ test("after a reload the newest page is shown, earlier ones on demand", async ()
   client.close();
 });
 
-test("a message refused for load holds back the later ones, and order is kept (M6)", async () => {
+test("a message refused for load holds back the later ones, and order is kept (M6, B79)", async () => {
   const client = await chatting();
+  const refusals = [];
+  client.on("error", ({ code, retryAfterMs }) => refusals.push([code, retryAfterMs]));
   for (const content of ["one", "two", "three"]) client.send({ content });
-  const [one, two, three] = socket().frames("chat.message.send");
-  socket().say("chat.message.server_ack", { clientMsgId: one.payload.clientMsgId, msgId: "m1", seq: 1, status: "pending" }, one.ref);
-  const refusal = (frame) => socket().say("chat.error", { code: "rate_limited", message: "slow down", retryAfterMs: 400, clientMsgId: frame.payload.clientMsgId }, frame.ref);
-  refusal(two);
-  refusal(three);
+  const sends = () => socket().frames("chat.message.send");
+  assert.deepEqual(contents(sends()), ["one"], "the next one only after the acknowledgement");
+  await stored(1);
+  const two = sends()[1];
+  socket().say("chat.error", { code: "rate_limited", message: "slow down", retryAfterMs: 400, clientMsgId: two.payload.clientMsgId }, two.ref);
+  await settle();
+  assert.deepEqual(refusals, [["rate_limited", 400]]);
   client.send({ content: "four" });
-  assert.equal(socket().frames("chat.message.send").length, 3, "held back");
   mock.timers.tick(399);
-  assert.equal(socket().frames("chat.message.send").length, 3);
+  await settle();
+  assert.equal(sends().length, 2, "held back");
   mock.timers.tick(1);
-  const again = socket().frames("chat.message.send").slice(3);
-  assert.deepEqual(contents(again), ["two", "three", "four"]);
-  assert.deepEqual(again.slice(0, 2).map(({ payload }) => payload.clientMsgId), [two, three].map(({ payload }) => payload.clientMsgId));
-  assert.deepEqual(client.current.messages.map(({ state }) => state), ["stored", "sending", "sending", "sending"]);
+  await settle();
+  assert.equal(sends()[2].payload.clientMsgId, two.payload.clientMsgId, "the same key again");
+  for (const seq of [2, 3, 4]) await stored(seq);
+  assert.deepEqual(contents(sends()), ["one", "two", "two", "three", "four"]);
+  assert.deepEqual(client.current.messages.map(({ content, state }) => [content, state]), ["one", "two", "three", "four"].map((content) => [content, "stored"]));
   client.close();
 });
 
-test("a message refused for good fails, stays, and can be tried again once", async () => {
+test("a message refused for good fails, stays, and holds back the later ones until it is tried again or given up", async () => {
   const client = await chatting();
   const failing = client.send({ content: "x".repeat(501) });
   client.send({ content: "next" });
-  const [first, next] = socket().frames("chat.message.send");
-  socket().say("chat.error", { code: "content_too_long", message: "too long" }, first.ref);
-  await assert.rejects(failing, (error) => error instanceof ChatError && error.code === "content_too_long");
-  socket().say("chat.message.server_ack", { clientMsgId: next.payload.clientMsgId, msgId: "m1", seq: 1, status: "pending" }, next.ref);
-  const [, failed] = client.current.messages;
-  assert.deepEqual([failed.state, failed.error], ["failed", "content_too_long"]);
+  const sends = () => socket().frames("chat.message.send");
+  const refuse = () => socket().say("chat.error", { code: "content_too_long", message: "too long" }, socket().last("chat.message.send").ref);
+  refuse();
+  await assert.rejects(failing, (error) => error instanceof ChatError && error.code === "content_too_long" && !error.retryable);
+  const [failed] = client.current.messages;
+  assert.deepEqual([failed.state, failed.error, sends().length], ["failed", "content_too_long", 1]);
   for (let tap = 0; tap < 5; tap++) client.retry(failed);
-  assert.equal(socket().frames("chat.message.send").length, 3);
-  assert.equal(socket().last("chat.message.send").payload.clientMsgId, first.payload.clientMsgId);
+  assert.deepEqual([sends().length, sends()[1].payload.clientMsgId], [2, sends()[0].payload.clientMsgId], "five taps send one");
+  refuse();
+  await settle();
+  client.discard(failed);
+  assert.equal(sends()[2].payload.content, "next");
+  await stored(1);
+  assert.deepEqual(client.current.messages.map(({ content, state }) => [content, state]), [["next", "stored"]]);
   client.close();
 });
 
 test("no answer on a living connection: the same key again", async () => {
   const client = await chatting();
   client.send({ content: "hello" });
-  mock.timers.tick(20_000);
+  mock.timers.tick(15_000);
+  await settle();
+  mock.timers.tick(1_000);
+  await settle();
   const [first, second] = socket().frames("chat.message.send");
   assert.equal(first.payload.clientMsgId, second.payload.clientMsgId);
   client.close();
 });
 
-test("unsent messages outlive the page", async () => {
-  const kept = new Map();
-  const storage = { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value) };
+test("what was not sent when the session ended comes along to the next one, not sent", async () => {
+  const client = await chatting();
+  client.send({ content: "too late" });
+  socket().say("chat.session.ended", { sessionId: "s1" });
+  socket().reply("chat.error", { code: "session_closed", message: "ended" }, "chat.message.send");
+  await settle();
+  client.consult();
+  socket().reply("chat.connected", { sessionId: "s2", session: { ...active(0), sessionId: "s2" } }, "chat.connect");
+  const [message] = client.current.messages;
+  assert.deepEqual([client.current.sessionId, message.content, message.state, message.error], ["s2", "too late", "failed", "session_closed"]);
+  client.retry(message);
+  assert.equal(socket().last("chat.message.send").payload.sessionId, "s2");
+  client.close();
+});
+
+/** A storage that keeps entries as IndexedDB does: by owner and key, in the order of keys. */
+function keeping() {
+  const entries = new Map();
+  return {
+    entries,
+    all: async (owner) => [...entries].filter(([key]) => key.startsWith(`${owner}/`)).sort().map(([, entry]) => structuredClone(entry)),
+    put: async (owner, entry) => entries.set(`${owner}/${entry.clientMsgId}`, structuredClone(entry)),
+    delete: async (owner, clientMsgId) => entries.delete(`${owner}/${clientMsgId}`),
+    clear: async () => entries.clear(),
+  };
+}
+
+test("unsent and failed messages outlive the page, in order, each until it is stored", async () => {
+  const storage = keeping();
   const before = await chatting(0, { storage });
-  before.send({ content: "written before the reload" });
+  before.send({ content: "first" });
+  before.send({ content: "second" });
   const { clientMsgId } = socket().last("chat.message.send").payload;
   before.close();
+  mock.timers.tick(1_000);
 
   const after = await chatting(0, { storage });
+  after.send({ content: "third" });
   assert.equal(socket().last("chat.message.send").payload.clientMsgId, clientMsgId);
-  assert.deepEqual(after.current.messages.map(({ content, state }) => [content, state]), [["written before the reload", "sending"]]);
+  assert.deepEqual(after.current.messages.map(({ content, state }) => [content, state]), ["first", "second", "third"].map((content) => [content, "sending"]));
+  socket().reply("chat.error", { code: "conflict", message: "no" }, "chat.message.send");
+  await settle();
   after.close();
+
+  const again = await chatting(0, { storage });
+  assert.deepEqual(again.current.messages.map(({ content, state, error }) => [content, state, error]), [["first", "failed", "conflict"], ["second", "sending", undefined], ["third", "sending", undefined]]);
+  assert.equal(socket().frames("chat.message.send").length, 0, "the failed one holds back the others");
+  again.retry(again.current.messages[0]);
+  for (const seq of [1, 2, 3]) await stored(seq);
+  assert.equal(storage.entries.size, 0);
+  again.close();
+});
+
+test("one person's unsent messages are never another's; logging out leaves nothing", async () => {
+  const storage = keeping();
+  const ming = await chatting(0, { storage });
+  ming.send({ content: "mine" });
+  ming.close();
+  const other = await chatting(0, { storage, token: token("u12", "user") });
+  assert.equal(other.current.messages.length, 0);
+  assert.equal(storage.entries.size, 1);
+  await other.clear();
+  assert.deepEqual([storage.entries.size, other.sessions.size, other.state], [0, 0, "closed"]);
 });
 
 test("storage that throws costs nothing but the keeping (B75)", async () => {
   const forbidden = () => {
     throw new Error("SecurityError");
   };
-  const client = await chatting(0, { storage: { getItem: forbidden, setItem: forbidden } });
+  const client = await chatting(0, { storage: { all: forbidden, put: forbidden, delete: forbidden } });
   client.send({ content: "hello" });
   assert.equal(socket().frames("chat.message.send").length, 1);
   client.close();
@@ -308,7 +235,10 @@ test("receipts only go forward; a push given up is not a failed message", async 
   assert.equal(message.state, "delivered", "a receipt may come before the acknowledgement");
   socket().say("chat.message.peer_ack", { msgId: "m1", sessionId: "s1", status: "read" });
   socket().say("chat.message.peer_ack", { msgId: "m1", sessionId: "s1", status: "failed" });
-  assert.deepEqual([message.state, message.unanswered], ["read", false]);
+  assert.equal(message.state, "read");
+  socket().say("chat.message.new", text(2, "user", { msgId: "m2" }));
+  socket().say("chat.message.peer_ack", { msgId: "m2", sessionId: "s1", status: "failed" });
+  assert.equal(client.current.messages[1].state, "stored");
   client.close();
 });
 
@@ -324,122 +254,6 @@ test("read is said once, cumulatively, and again after a cut", async () => {
   await cutAndReopen();
   socket().reply("chat.connected", { sessionId: "s1", session: active(2) }, "chat.connect");
   assert.deepEqual(reads().map(({ payload }) => payload.msgId), ["m2"]);
-  client.close();
-});
-
-test("heartbeats go out at the server's interval; a missing pong is a lost connection", async () => {
-  const client = await open();
-  socket().reply("chat.connected", { sessionId: null, session: null, heartbeatIntervalMs: 20_000 }, "chat.connect");
-  mock.timers.tick(20_000);
-  assert.equal(socket().frames("chat.ping").length, 1);
-  socket().say("chat.pong");
-  mock.timers.tick(10_000);
-  assert.equal(client.state, "ready", "any answer in time keeps it");
-  mock.timers.tick(10_000);
-  mock.timers.tick(10_000);
-  assert.equal(client.state, "reconnecting");
-  mock.timers.tick(30_000);
-  await settle();
-  assert.equal(sockets.length, 2);
-  client.close();
-});
-
-test("a check finds a dead connection in seconds (B73)", async () => {
-  const client = await chatting();
-  client.check();
-  assert.equal(socket().frames("chat.ping").length, 1);
-  mock.timers.tick(5_000);
-  assert.equal(client.state, "reconnecting");
-  client.check();
-  await settle();
-  assert.equal(sockets.length, 2, "a check does not wait for the backoff");
-  client.close();
-});
-
-test("backoff doubles with full jitter to its cap, and is reset only after 30 stable seconds", async () => {
-  const client = await open({ random: () => 0.999_999 });
-  const waits = [];
-  for (let round = 0; round < 9; round++) {
-    socket().cut();
-    let waited = 0;
-    for (const count = sockets.length; sockets.length === count; waited += 250) {
-      mock.timers.tick(250);
-      await settle();
-    }
-    waits.push(waited);
-    socket().accept();
-    socket().reply("chat.connected", { sessionId: null, session: null }, "chat.connect");
-  }
-  assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000]);
-  mock.timers.tick(30_000);
-  socket().cut();
-  mock.timers.tick(500);
-  await settle();
-  assert.equal(sockets.length, 11);
-  client.close();
-});
-
-for (const code of [1003, 1008, 1009, 4001, 4005]) {
-  test(`close ${code} is terminal`, async () => {
-    const client = await chatting();
-    socket().cut(code);
-    mock.timers.tick(120_000);
-    await settle();
-    assert.deepEqual([client.state, client.reason, sockets.length], ["closed", code, 1]);
-    client.reconnect();
-    await settle();
-    assert.equal(sockets.length, 2, "unless a person asks");
-    client.close();
-  });
-}
-
-for (const code of [1001, 1006, 1012, 4000, 4003, 4004]) {
-  test(`close ${code} reconnects`, async () => {
-    const client = await chatting();
-    await cutAndReopen(code);
-    assert.equal(sockets.length, 2);
-    client.close();
-  });
-}
-
-test("an expired token is renewed in place (B87)", async () => {
-  const asked = [];
-  const getToken = async ({ refresh }) => {
-    asked.push(refresh);
-    return refresh ? token("u1", "user") + "2" : token("u1", "user");
-  };
-  const client = await chatting(1, { getToken });
-  socket().say("chat.error", { code: "token_expired", message: "expired" });
-  await settle();
-  assert.equal(sockets.length, 1);
-  const { payload } = socket().last("chat.connect");
-  assert.deepEqual([payload.token.at(-1), payload.intent, payload.lastSeq], ["2", "resume", 1]);
-  socket().reply("chat.connected", { sessionId: "s1", session: active(1) }, "chat.connect");
-  assert.deepEqual(asked, [false, true]);
-  client.close();
-});
-
-test("a refused token is asked for anew once, then it is over", async () => {
-  const asked = [];
-  const client = await open({ getToken: ({ refresh }) => (asked.push(refresh), token("u1", "user")) });
-  socket().reply("chat.error", { code: "unauthenticated", message: "no" }, "chat.connect");
-  await settle();
-  await cutAndReopen(4001);
-  socket().cut(4001);
-  assert.deepEqual([client.state, client.reason, asked], ["closed", 4001, [false, true]]);
-});
-
-test("connect refused for load waits as long as the server says", async () => {
-  const client = await open();
-  socket().reply("chat.error", { code: "rate_limited", message: "slow", retryAfterMs: 45_000 }, "chat.connect");
-  await settle();
-  client.check();
-  mock.timers.tick(44_999);
-  await settle();
-  assert.equal(sockets.length, 1);
-  mock.timers.tick(1);
-  await settle();
-  assert.equal(sockets.length, 2);
   client.close();
 });
 
@@ -491,42 +305,5 @@ test("receipts that were missed while away are read from history", async () => {
   assert.deepEqual(asked.payload, { sessionId: "s1", limit: 50, afterSeq: 1 });
   socket().say("chat.history", { sessionId: "s1", messages: [text(2, "user", { status: "read" })], hasMore: false }, asked.ref);
   assert.equal(client.current.messages[1].state, "read");
-  client.close();
-});
-
-test("a push of what the count of a new session covers is not counted twice", async () => {
-  const client = await open({ token: token("a1", "agent") });
-  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
-  socket().say("chat.session.new", { sessionId: "s1", userInfo: { userId: "u1", name: "Vi" }, source: "shop", unread: 1, lastSeq: 1 });
-  const store = client.sessions.get("s1");
-  socket().say("chat.message.new", text(1, "user"));
-  assert.equal(store.unreadCount, 1);
-  socket().say("chat.message.new", text(2, "user"));
-  assert.equal(store.unreadCount, 2);
-  client.close();
-});
-
-test("a transferred session comes with its history and leaves its former agent", async () => {
-  const client = await open({ token: token("a1", "agent") });
-  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
-  socket().say("chat.session.new", { sessionId: "s1", userInfo: { userId: "u1", name: "Vi" }, source: "shop", unread: 2, lastSeq: 2, note: "vip" });
-  const store = client.sessions.get("s1");
-  assert.deepEqual([store.userInfo.name, store.unreadCount, store.note], ["Vi", 2, "vip"]);
-  socket().reply("chat.history", { sessionId: "s1", messages: range(1, 2, "user", { status: "pending" }), hasMore: false });
-  await settle();
-  assert.deepEqual(seqs(store), [1, 2]);
-  assert.deepEqual(socket().frames("chat.message.ack").map(({ payload }) => payload.msgId), ["m1", "m2"]);
-  assert.equal(store.unreadCount, 2);
-  socket().say("chat.session.removed", { sessionId: "s1", reason: "transferred", targetAdminId: "a2" });
-  assert.equal(client.sessions.size, 0);
-  client.close();
-});
-
-test("an older waiting line never replaces a newer one", async () => {
-  const client = await open({ token: token("a1", "agent") });
-  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
-  socket().say("chat.queue.list", { sessions: [{ sessionId: "s9", userInfo: {}, waitingSince: 1, position: 1 }], total: 1, version: 7 });
-  socket().say("chat.queue.list", { sessions: [], total: 0, version: 6 });
-  assert.equal(client.line.total, 1);
   client.close();
 });

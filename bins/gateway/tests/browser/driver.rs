@@ -55,15 +55,26 @@ impl Driver {
 
     /// A fresh browser that shows this page in a viewport of exactly this many CSS pixels.
     pub(crate) async fn open(&self, url: &str, width: u32, height: u32) -> Result<Page> {
+        self.open_with(url, (width, height), &json!({}), "en-US").await
+    }
+
+    /// The same with preferences of the browser and in a language.
+    pub(crate) async fn open_with(
+        &self,
+        url: &str,
+        (width, height): (u32, u32),
+        preferences: &Value,
+        language: &str,
+    ) -> Result<Page> {
         let profile = tempfile::tempdir_in(self.profiles.path())?.keep();
         let capabilities = json!({
             "browserName": "chrome",
             "goog:loggingPrefs": {"browser": "ALL"},
-            "goog:chromeOptions": {"binary": CHROMIUM, "args": [
+            "goog:chromeOptions": {"binary": CHROMIUM, "prefs": preferences, "args": [
                 "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic",
                 "--no-first-run", "--disable-background-networking",
                 "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-                "--lang=en-US", format!("--user-data-dir={}", profile.display()),
+                format!("--lang={language}"), format!("--accept-lang={language}"), format!("--user-data-dir={}", profile.display()),
             ]},
         });
         let Value::Object(capabilities) = capabilities else { unreachable!("an object literal") };

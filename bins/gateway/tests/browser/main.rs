@@ -4,10 +4,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod axe;
 mod crash;
 mod driver;
+mod embed;
+mod example;
 mod line;
+mod network;
 mod page;
 mod people;
 mod pictures;
+mod site;
 mod talk;
+mod widget;
+mod wire;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
+use fantoccini::Client;
 use fantoccini::elements::Element;
 use fantoccini::key::Key;
 use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, Locator};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
@@ -17,10 +17,15 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// Between two looks at a page: WebDriver tells nothing by itself.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
+/// How WebDriver marks an element in JSON.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
 /// What every script may use.
 const PRELUDE: &str = r#"
-    const $ = (id) => document.querySelector(`[data-testid="${id}"]`);
-    const all = (id) => [...document.querySelectorAll(`[data-testid="${id}"]`)];
+    const widget = document.querySelector("kefu-widget");
+    const roots = [document, widget?.shadowRoot].filter(Boolean);
+    const all = (id) => roots.flatMap((root) => [...root.querySelectorAll(`[data-testid="${id}"]`)]);
+    const $ = (id) => all(id).find((one) => one.checkVisibility()) ?? all(id)[0] ?? null;
     const shown = (id) => $(id)?.checkVisibility() ?? false;
     const text = (id) => (shown(id) ? $(id).textContent : null);
     const messages = () => all("message").map((message) => ({
@@ -57,8 +62,7 @@ impl Page {
     pub(crate) async fn resize(&self, width: u32, height: u32) -> Result<()> {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        let call = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics});
-        self.chromium("goog/cdp/execute", call).await?;
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics).await?;
         Ok(())
     }
 
@@ -127,7 +131,7 @@ impl Page {
 
     /// Picks a file at the composer.
     pub(crate) async fn attach(&self, file: &Path) -> Result<()> {
-        let input = self.browser.find(Locator::Css(r#"[data-testid="attach"]"#)).await?;
+        let input = self.find("attach").await?;
         Ok(input.send_keys(&file.display().to_string()).await?)
     }
 
@@ -181,7 +185,50 @@ impl Page {
 
     async fn usable(&self, id: &str) -> Result<Element> {
         self.until(&format!(r#"shown("{id}") && !$("{id}").disabled"#)).await?;
-        Ok(self.browser.find(Locator::Css(&format!(r#"[data-testid="{id}"]"#))).await?)
+        self.find(id).await
+    }
+
+    /// An element by its hook, in the page or in the widget's shadow tree.
+    async fn find(&self, id: &str) -> Result<Element> {
+        let found = self.eval(&format!(r#"$("{id}")"#)).await?;
+        let reference = found[ELEMENT].as_str().with_context(|| format!("no {id}"))?;
+        Ok(Element::from_element_id(self.browser.clone(), reference.to_owned().into()))
+    }
+
+    /// One call of the DevTools protocol.
+    pub(crate) async fn devtools(&self, method: &str, params: Value) -> Result<Value> {
+        self.chromium("goog/cdp/execute", json!({"cmd": method, "params": params})).await
+    }
+
+    /// Presses one key, wherever the focus is.
+    pub(crate) async fn stroke(&self, key: &str, code: u32) -> Result<()> {
+        let text = if key == "Enter" { "\r" } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let stroke = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+            self.devtools("Input.dispatchKeyEvent", stroke).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the page believe that the person prefers dark colours, or light ones.
+    pub(crate) async fn dark(&self, dark: bool) -> Result<()> {
+        let value = if dark { "dark" } else { "light" };
+        let media = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
+        self.devtools("Emulation.setEmulatedMedia", media).await?;
+        Ok(())
+    }
+
+    /// Runs statements; nothing is awaited.
+    pub(crate) async fn run(&self, statements: &str) -> Result<()> {
+        self.browser.execute(statements, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Runs statements that end by calling `done(value)`; gives the value.
+    pub(crate) async fn run_async(&self, statements: &str) -> Result<Value> {
+        let script =
+            format!("const done = arguments[arguments.length - 1]; {PRELUDE} {statements}");
+        Ok(self.browser.execute_async(&script, Vec::new()).await?)
     }
 
     async fn chromium(&self, path: &'static str, body: Value) -> Result<Value> {

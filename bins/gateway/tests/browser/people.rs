@@ -9,7 +9,7 @@ use super::support::{Client, Server};
 
 /// All that a visitor's page shows.
 pub(crate) const VISITOR: &str = r#"({
-    status: document.querySelector("kefu-visitor").dataset.status,
+    status: widget.dataset.status,
     agent: text("agent-name"), messages: messages(),
 })"#;
 
@@ -21,16 +21,26 @@ pub(crate) const CONSOLE: &str = r#"({
     visitor: text("visitor"), note: text("note"), messages: messages(),
 })"#;
 
-/// A visitor on the demo page who has asked for somebody.
+/// A visitor on the demo page who has opened the widget.
 pub(crate) async fn visitor(
     driver: &Driver,
     server: &Server,
     name: &str,
+    size: (u32, u32),
+) -> Result<Page> {
+    visitor_at(driver, &server.url("/"), name, size).await
+}
+
+/// The same at any address of the demo page.
+pub(crate) async fn visitor_at(
+    driver: &Driver,
+    url: &str,
+    name: &str,
     (width, height): (u32, u32),
 ) -> Result<Page> {
-    let page = driver.open(&server.url("/"), width, height).await?;
+    let page = driver.open(url, width, height).await?;
     page.press("name", name).await?;
-    page.click("start").await?;
+    page.click("launcher").await?;
     page.until(r#"shown("composer")"#).await?;
     Ok(page)
 }
@@ -40,9 +50,19 @@ pub(crate) async fn agent(
     driver: &Driver,
     server: &Server,
     name: &str,
+    size: (u32, u32),
+) -> Result<Page> {
+    agent_at(driver, &server.url("/console"), name, size).await
+}
+
+/// The same at any address of the console.
+pub(crate) async fn agent_at(
+    driver: &Driver,
+    url: &str,
+    name: &str,
     (width, height): (u32, u32),
 ) -> Result<Page> {
-    let page = driver.open(&server.url("/console"), width, height).await?;
+    let page = driver.open(url, width, height).await?;
     page.press("name", name).await?;
     page.click("login").await?;
     page.until(r#"$("connection").dataset.state === "ready""#).await?;

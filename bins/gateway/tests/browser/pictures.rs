@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::driver::Driver;
+use super::page::Page;
 use super::people::{agent, visitor, wire_visitor};
 use super::support::ServerBuilder;
 use super::talk::picture;
@@ -25,7 +26,7 @@ async fn pictures_for_the_documents() -> Result<()> {
     anna.click("online").await?;
     anna.settles(r#"text("status")"#, &json!("Online · 0 of 2")).await?;
 
-    let ming = visitor(&driver, &server, "Ming", (420, 720)).await?;
+    let ming = visitor(&driver, &server, "Ming", (760, 720)).await?;
     anna.click("session").await?;
     ming.say("Hello! Is the blue vase still in stock?").await?;
     ming.last_is("Hello! Is the blue vase still in stock?", "read").await?;
@@ -47,12 +48,35 @@ async fn pictures_for_the_documents() -> Result<()> {
     anna.until(r#"all("session").some((row) => row.dataset.unread === "1")"#).await?;
     ming.settles("[last().state, last().image]", &json!(["read", false])).await?;
 
+    for page in [&ming, &anna] {
+        page.run("document.activeElement.blur()").await?;
+    }
+    save(&anna, "console").await?;
+    pictures_of_the_widget(&ming).await
+}
+
+/// Light, dark, as narrow as a small phone, in Chinese.
+async fn pictures_of_the_widget(page: &Page) -> Result<()> {
+    save(page, "widget").await?;
+    page.dark(true).await?;
+    save(page, "widget-dark").await?;
+    page.dark(false).await?;
+    page.resize(320, 640).await?;
+    save(page, "widget-320").await?;
+    page.resize(760, 720).await?;
+    page.click("language").await?;
+    page.settles(r#"text("agent-name")"#, &json!("Anna 正在为您服务")).await?;
+    page.settles("last().image", &json!(false)).await?;
+    page.until("messages().length === 5 && messages()[2].image").await?;
+    save(page, "widget-zh").await
+}
+
+/// Writes what the page shows, once nothing moves any more.
+async fn save(page: &Page, name: &str) -> Result<()> {
+    page.run_async("document.fonts.ready.then(() => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))").await?;
+    page.until(r#"roots.every((root) => root.getAnimations().length === 0)"#).await?;
     let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
     tokio::fs::create_dir_all(&images).await?;
-    for (page, name) in [(&ming, "visitor.png"), (&anna, "console.png")] {
-        let scroll = "document.activeElement.blur() ?? null";
-        page.settles(scroll, &Value::Null).await?;
-        tokio::fs::write(images.join(name), page.screenshot().await?).await?;
-    }
+    tokio::fs::write(images.join(format!("{name}.png")), page.screenshot().await?).await?;
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use axum::extract::Request;
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, REFERRER_POLICY,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -24,19 +24,38 @@ pub(crate) async fn show(request: Request) -> Result<Response, HttpError> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(method_not_allowed().await);
     }
-    let etag = HeaderValue::from_str(&asset.etag)
-        .map_err(|error| HttpError::internal(error.to_string()))?;
-    let mut response = if is_known(request.headers(), &asset.etag) {
+    let packed = takes_gzip(request.headers());
+    let (body, tag) =
+        if packed { (asset.gzip, &asset.gzip_etag) } else { (asset.body, &asset.etag) };
+    let etag =
+        HeaderValue::from_str(tag).map_err(|error| HttpError::internal(error.to_string()))?;
+    let mut response = if is_known(request.headers(), tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        ([(CONTENT_TYPE, asset.content_type)], asset.body.clone()).into_response()
+        let mut response = ([(CONTENT_TYPE, asset.content_type)], body).into_response();
+        if packed {
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
     };
     describe(response.headers_mut(), &asset, etag);
     Ok(response)
 }
 
+/// Whether the client names `gzip` and does not refuse it with a quality of zero.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|choice| {
+        let mut parts = choice.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        named && !refused
+    })
+}
+
 fn describe(headers: &mut HeaderMap, asset: &Asset, etag: HeaderValue) {
     headers.insert(ETAG, etag);
+    headers.append(VARY, HeaderValue::from_static("accept-encoding"));
     // Asked for anew each time, sent only when changed: an upgrade of the binary is seen at once.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -62,6 +81,15 @@ mod tests {
 
     fn known(tags: &str) -> bool {
         is_known(&HeaderMap::from_iter([(IF_NONE_MATCH, tags.parse().unwrap())]), "\"a\"")
+    }
+
+    #[test]
+    fn gzip_is_sent_to_whom_it_is_welcome() {
+        let takes = |line: &str| {
+            takes_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, line.parse().unwrap())]))
+        };
+        assert!(takes("gzip, deflate, br") && takes("br;q=1.0, GZIP;q=0.5"));
+        assert!(!takes("gzip;q=0, br") && !takes("identity") && !takes_gzip(&HeaderMap::new()));
     }
 
     #[test]

@@ -28,12 +28,27 @@ async fn pages_allow_nothing_but_their_own() {
 #[tokio::test]
 async fn modules_can_be_loaded_by_other_sites() {
     let house = House::new();
-    for path in ["/widget.js", "/client.js", "/client/link.js"] {
+    for path in ["/widget.js", "/client.js", "/console.js"] {
         let module = house.get(path).await;
         assert_eq!(module.status, StatusCode::OK, "{path}");
         assert_eq!(module.header("content-type"), "text/javascript; charset=utf-8");
         assert_eq!(module.header("access-control-allow-origin"), "*");
         assert_eq!(module.header("x-content-type-options"), "nosniff");
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_gzip_gets_less_of_the_same_under_another_tag() {
+    let house = House::new();
+    let plain = house.get("/widget.js").await;
+    let ask = request("GET", "/widget.js").header(header::ACCEPT_ENCODING, "gzip, br");
+    let packed = house.call(ask.body(Body::empty()).unwrap()).await;
+    assert_eq!(packed.header("content-encoding"), "gzip");
+    assert_eq!(plain.header("content-encoding"), "");
+    assert!(packed.body.len() < plain.body.len() / 2, "{}", packed.body.len());
+    assert_ne!(packed.header("etag"), plain.header("etag"));
+    for answer in [&plain, &packed] {
+        assert_eq!(answer.header("vary"), "accept-encoding");
     }
 }
 

@@ -1,40 +1,30 @@
 // One connection that heals itself: token, envelope, answers by `ref`, heartbeats, reconnecting.
+// Names that begin with `_` are the library's own. The heir has `_hello` (payload of `chat.connect`), `_identify` (a fresh token),
+// `_frame` and `_entered` (a new state).
 import { ChatError } from "./error.js";
 
-/** Closes after which another attempt would only be refused again: bad frames, too big, too many connections. */
-const TERMINAL_CLOSES = new Set([1003, 1008, 1009, 4005]);
-/** Closes that a fresh token can cure, once. */
-const TOKEN_CLOSES = new Set([4001, 4002]);
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_CAP_MS = 30_000;
 const STABLE_MS = 30_000;
 const ANSWER_MS = 15_000;
 const PONG_MS = 10_000;
 const CHECK_PONG_MS = 5_000;
-const DEFAULT_HEARTBEAT_MS = 30_000;
 
-/**
- * @typedef {"connecting" | "ready" | "reconnecting" | "closed"} LinkState
- *
- * @typedef {object} LinkOptions
- * @property {string} url WebSocket address
- * @property {(ask: {refresh: boolean}) => string | Promise<string>} getToken
- * @property {boolean} renewable whether asking for a token again can give another one
- * @property {typeof globalThis.WebSocket} WebSocket
- * @property {() => number} random uniform in [0, 1)
- * @property {() => object} hello payload of `chat.connect` without the token
- * @property {(token: string) => void} onToken
- * @property {(event: string, payload: any, ref: string | undefined) => void} onFrame
- * @property {(state: LinkState, reason?: number | string) => void} onState
- */
+export class Link extends EventTarget {
+  /** @type {import("../client.js").State} */
+  state = "connecting";
+  /** @type {number | string | undefined} */
+  reason;
 
-export class Link {
-  #options;
-  /** @type {LinkState} */
-  #state = "connecting";
-  /** @type {WebSocket | null} */
-  #socket = null;
-  /** @type {Map<string, {resolve: (payload: any) => void, reject: (error: ChatError) => void, timer: any}>} */
+  /** @type {import("../client.js").ConnectOptions} */
+  _options;
+  /** @type {string} */
+  _url;
+  _token = "";
+
+  /** @type {WebSocket | undefined} */
+  #socket;
+  /** @type {Map<string, (error: ChatError | null, answer?: any) => void>} */
   #waiting = new Map();
   /** @type {Record<string, any>} */
   #timers = {};
@@ -42,161 +32,153 @@ export class Link {
   #refs = 0;
   #attempt = 0;
   #minDelayMs = 0;
-  #staleToken = false;
-  #token = "";
-  #heartbeatMs = DEFAULT_HEARTBEAT_MS;
+  #stale = false;
+  #heartbeatMs = 30_000;
 
-  /** @param {LinkOptions} options */
-  constructor(options) {
-    this.#options = options;
+  /** @param {import("../client.js").ConnectOptions} options @param {string} url */
+  constructor(options, url) {
+    super();
+    this._options = options;
+    this._url = url;
   }
 
-  get state() {
-    return this.#state;
+  /** @param {string} type @param {(detail: any) => void} listener */
+  on(type, listener) {
+    const heard = (/** @type {any} */ event) => listener(event.detail);
+    this.addEventListener(type, heard);
+    return () => this.removeEventListener(type, heard);
   }
 
-  /** Opens a new connection now, whatever was before. */
-  async open() {
-    const opening = ++this.#opening;
+  async reconnect() {
     this.#drop();
-    this.#enter(this.#attempt === 0 ? "connecting" : "reconnecting");
+    const opening = this.#opening;
+    this.#enter(this.#attempt ? "reconnecting" : "connecting");
     // The token is fetched first: the server closes a socket whose first frame takes more than 10 s.
-    let token;
-    try {
-      token = await this.#options.getToken({ refresh: this.#staleToken });
-    } catch {
-      if (opening === this.#opening) this.#retryLater();
-      return;
-    }
+    const token = await this.#ask(this.#stale);
     if (opening !== this.#opening) return;
-    this.#adopt(token);
-    let socket;
+    if (token === undefined) return this.#retryLater();
+    /** @type {any} */ (this)._identify(token);
     try {
-      socket = new this.#options.WebSocket(this.#options.url);
+      const socket = (this.#socket = new (this._options.WebSocket ?? WebSocket)(this._url));
+      let opened = false;
+      socket.onopen = () => {
+        opened = true;
+        this._greet();
+      };
+      socket.onmessage = (event) => this.#receive(event.data);
+      socket.onclose = (event) => (opened ? this.#lost(event.code) : this.#turnedAway());
+      this.#timer("answer", ANSWER_MS, () => this.#lost());
     } catch (error) {
       this.#finish(String(error));
-      return;
     }
-    this.#socket = socket;
-    this.#timer("open", ANSWER_MS, () => this.#lost(1006));
-    socket.onopen = () => this.greet();
-    socket.onmessage = (event) => this.#receive(event.data);
-    socket.onclose = (event) => this.#lost(event.code);
   }
 
-  /** Closes for good; `open()` starts again. */
   close() {
-    this.#opening++;
     this.#finish(1000);
   }
 
-  /** Finds out at once whether the connection still lives, and opens it if it is only waiting to be retried. */
   check() {
-    if (this.#state === "ready") this.#ping(CHECK_PONG_MS);
-    else if (this.#timers.retry && !this.#minDelayMs) this.open();
+    if (this.state === "ready") this.#ping(CHECK_PONG_MS);
+    else if (this.#timers.retry && !this.#minDelayMs) this.reconnect();
   }
 
-  /** A label that no other frame of this connection carries. */
-  nextRef() {
-    return `r${++this.#refs}`;
-  }
-
-  /**
-   * Sends a frame; false when there is no connection that would take it.
-   * @param {string} event @param {object} payload @param {string} [ref]
-   */
-  post(event, payload, ref) {
+  /** @param {string} event @param {object} [payload] @param {string} [ref] */
+  post(event, payload = {}, ref) {
     if (this.#socket?.readyState !== 1) return false;
-    this.#socket.send(JSON.stringify(ref ? { event, payload, ref } : { event, payload }));
+    this.#socket.send(JSON.stringify({ event, payload, ref }));
     return true;
   }
 
-  /**
-   * Sends a frame and gives the payload of its direct reply.
-   * @param {string} event @param {object} payload @returns {Promise<any>}
-   */
+  /** @param {string} event @param {object} [payload] @returns {Promise<any>} */
   request(event, payload) {
     return new Promise((resolve, reject) => {
-      const ref = this.nextRef();
-      if (!this.post(event, payload, ref)) {
-        reject(new ChatError("disconnected"));
-        return;
-      }
-      const timer = setTimeout(() => this.#settle(ref, new ChatError("unavailable", "no answer")), ANSWER_MS);
-      this.#waiting.set(ref, { resolve, reject, timer });
+      const ref = `${++this.#refs}`;
+      if (!this.post(event, payload, ref)) return reject(new ChatError("disconnected"));
+      const timer = setTimeout(() => this.#settle(ref, new ChatError("unavailable")), ANSWER_MS);
+      this.#waiting.set(ref, (error, answer) => {
+        clearTimeout(timer);
+        if (error) reject(error);
+        else resolve(answer);
+      });
     });
   }
 
-  /** @param {string} token */
-  #adopt(token) {
-    this.#token = token;
-    this.#options.onToken(token);
+  /** @param {string} type @param {unknown} [detail] */
+  _emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
   /** Sends `chat.connect`: the first frame of a connection, and again when intent or token changed (it is harmless). */
-  async greet() {
+  async _greet() {
     const socket = this.#socket;
     try {
-      await this.request("chat.connect", { ...this.#options.hello(), token: this.#token });
+      await this.request("chat.connect", { .../** @type {any} */ (this)._hello(), token: this._token });
     } catch (error) {
-      if (socket !== this.#socket || !(error instanceof ChatError) || error.code === "disconnected") return;
-      if (error.code === "unauthenticated" || error.code === "token_expired") this.#lost(4001);
-      else if (error.retryable || error.code === "internal") this.#refusedFor(error.retryAfterMs ?? 0);
-      else this.#finish(error.code);
+      const { code, retryable, retryAfterMs = 0 } = /** @type {any} */ (error);
+      if (socket !== this.#socket || code === "disconnected") return;
+      if (/auth|token/.test(code)) return this.#lost(4001);
+      if (!retryable && code !== "internal") return this.#finish(code);
+      // Never sooner than the server asked for.
+      this.#minDelayMs = retryAfterMs;
+      this.#lost();
+      this._emit("error", error);
     }
   }
 
-  /** A connect refused for load: never sooner than the server asked for. @param {number} delayMs */
-  #refusedFor(delayMs) {
-    this.#minDelayMs = delayMs;
-    this.#lost(1013);
-  }
-
-  /** @param {unknown} data */
-  #receive(data) {
-    clearTimeout(this.#timers.pong);
-    let frame;
+  /** @param {boolean} refresh */
+  async #ask(refresh) {
     try {
-      frame = JSON.parse(String(data));
+      const { token = "", getToken = () => token } = this._options;
+      return await getToken({ refresh });
     } catch {
-      return;
+      // Whoever mints the tokens may be down just as long as the gateway.
+      return undefined;
     }
-    const { event, payload = {}, ref } = frame;
-    // State changes with the frame itself, before any promise: a later frame must find it done.
-    this.#options.onFrame(event, payload, ref);
-    if (event === "chat.connected") this.#ready(payload);
-    if (event !== "chat.error") {
-      if (ref) this.#settle(ref, null, payload);
-      return;
-    }
-    if (ref) this.#settle(ref, new ChatError(payload.code, payload.message, payload));
-    else if (payload.code === "token_expired") this.#renew();
   }
 
-  /** @param {{heartbeatIntervalMs?: number}} connected */
-  #ready(connected) {
-    this.#heartbeatMs = connected.heartbeatIntervalMs || DEFAULT_HEARTBEAT_MS;
-    this.#staleToken = false;
+  /** A browser tells nothing of a refused handshake; the same address over HTTP says why. Asked once: an outage has no why. */
+  async #turnedAway() {
+    const opening = this.#opening;
+    const answer = this.#attempt ? undefined : await fetch(this._url.replace("ws", "http")).catch(() => undefined);
+    if (opening !== this.#opening) return;
+    if (answer?.status === 403) this.#finish("forbidden");
+    else this.#lost();
+  }
+
+  /** @param {string} text */
+  #receive(text) {
+    // Any frame proves life.
+    clearTimeout(this.#timers.pong);
+    const { event, payload = {}, ref } = JSON.parse(text);
+    // State changes with the frame itself, before any promise: a later frame must find it done.
+    /** @type {any} */ (this)._frame(event, payload);
+    if (event === "chat.connected") this.#ready(payload.heartbeatIntervalMs);
+    if (event !== "chat.error") this.#settle(ref, null, payload);
+    else if (ref) this.#settle(ref, new ChatError(payload.code, payload));
+    else if (payload.code === "token_expired") this.#renew();
+    else this._emit("error", new ChatError(payload.code, payload));
+  }
+
+  /** @param {number | undefined} heartbeatMs */
+  #ready(heartbeatMs = this.#heartbeatMs) {
+    this.#heartbeatMs = heartbeatMs;
+    this.#stale = false;
     this.#minDelayMs = 0;
-    this.#clear("open");
+    clearTimeout(this.#timers.answer);
     this.#beat();
     // Resetting at once would turn a server that accepts and drops into a tight loop of reconnects.
-    if (!this.#timers.stable) this.#timer("stable", STABLE_MS, () => (this.#attempt = 0));
+    this.#timers.stable ??= setTimeout(() => (this.#attempt = 0), STABLE_MS);
     this.#enter("ready");
   }
 
   /** A token ran out on an open connection: renewed in place, the conversation does not notice. */
   async #renew() {
-    if (!this.#options.renewable) return;
     const socket = this.#socket;
-    try {
-      const token = await this.#options.getToken({ refresh: true });
-      if (socket !== this.#socket) return;
-      this.#adopt(token);
-      await this.greet();
-    } catch {
-      // The server closes with 4002 after its grace time; the reconnect asks for a token again.
-    }
+    const token = await this.#ask(true);
+    // Without a better one the server closes with 4002 after its grace time.
+    if (!token || token === this._token || socket !== this.#socket) return;
+    /** @type {any} */ (this)._identify(token);
+    this._greet();
   }
 
   #beat() {
@@ -208,29 +190,32 @@ export class Link {
 
   /** @param {number} timeoutMs */
   #ping(timeoutMs) {
-    // Any inbound frame proves life, so `#receive` stops this timer, whatever came.
-    this.#timer("pong", timeoutMs, () => this.#lost(1006));
-    this.post("chat.ping", {});
+    const asked = Date.now();
+    this.#timer("pong", timeoutMs, () => {
+      // A timer that comes much too late was asleep with its page: the answer may be waiting behind it.
+      if (Date.now() - asked > 2 * timeoutMs) this.#ping(timeoutMs);
+      else this.#lost();
+    });
+    this.post("chat.ping");
   }
 
-  /** @param {number} code */
-  #lost(code) {
+  #lost(code = 1006) {
+    // A fresh token can cure these, once; after bad frames, too big ones or too many connections another attempt
+    // would only be refused again.
+    const token = [4001, 4002].includes(code);
+    if ([1003, 1008, 1009, 4005].includes(code) || (token && (this.#stale || !this._options.getToken))) return this.#finish(code);
+    this.#stale ||= token;
     this.#drop();
-    if (TERMINAL_CLOSES.has(code)) return this.#finish(code);
-    if (TOKEN_CLOSES.has(code)) {
-      if (!this.#options.renewable || this.#staleToken) return this.#finish(code);
-      this.#staleToken = true;
-    }
     this.#retryLater();
   }
 
   /** Full jitter: a thousand clients cut at once come back spread over the whole window. */
   #retryLater() {
     const window = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** this.#attempt++);
-    const delay = Math.max(this.#minDelayMs, this.#options.random() * window);
-    this.#timer("retry", delay, () => {
+    const { random = Math.random } = this._options;
+    this.#timer("retry", Math.max(this.#minDelayMs, random() * window), () => {
       this.#minDelayMs = 0;
-      this.open();
+      this.reconnect();
     });
     this.#enter("reconnecting");
   }
@@ -243,31 +228,29 @@ export class Link {
 
   /** Forgets the socket; what still waited for an answer learns that none will come. */
   #drop() {
-    for (const name of Object.keys(this.#timers)) this.#clear(name);
+    this.#opening++;
+    for (const timer of Object.values(this.#timers)) clearTimeout(timer);
+    this.#timers = {};
     const socket = this.#socket;
-    this.#socket = null;
-    if (socket) {
-      socket.onopen = socket.onmessage = socket.onclose = null;
-      socket.close();
-    }
+    this.#socket = undefined;
+    if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
+    socket?.close();
     for (const ref of [...this.#waiting.keys()]) this.#settle(ref, new ChatError("disconnected"));
   }
 
-  /** @param {string} ref @param {ChatError | null} error @param {any} [payload] */
-  #settle(ref, error, payload) {
-    const waiting = this.#waiting.get(ref);
-    if (!waiting) return;
+  /** @param {string} ref @param {ChatError | null} error @param {any} [answer] */
+  #settle(ref, error, answer) {
+    this.#waiting.get(ref)?.(error, answer);
     this.#waiting.delete(ref);
-    clearTimeout(waiting.timer);
-    if (error) waiting.reject(error);
-    else waiting.resolve(payload);
   }
 
-  /** @param {LinkState} state @param {number | string} [reason] */
+  /** @param {import("../client.js").State} state @param {number | string} [reason] */
   #enter(state, reason) {
-    if (state === this.#state && state !== "closed") return;
-    this.#state = state;
-    this.#options.onState(state, reason);
+    if (state === this.state && state !== "closed") return;
+    this.state = state;
+    this.reason = reason;
+    /** @type {any} */ (this)._entered();
+    this._emit("state", { state, reason });
   }
 
   /** @param {string} name @param {number} ms @param {() => void} act */
@@ -277,11 +260,5 @@ export class Link {
       delete this.#timers[name];
       act();
     }, ms);
-  }
-
-  /** @param {string} name */
-  #clear(name) {
-    clearTimeout(this.#timers[name]);
-    delete this.#timers[name];
   }
 }
