@@ -12,8 +12,8 @@ use kefu_core::Clock;
 use kefu_presence::{Agent, Availability};
 use kefu_proptests::model::desk::{AGENTS, Due, Floor, GRACE, Step};
 use kefu_proptests::model::{
-    Bench, CapOffByOne, LivenessIgnored, LoadKept, OnMemory, OnSqlite, Setup, Stage, TiesById, Who,
-    caught, code, holds,
+    Bench, CapOffByOne, LivenessIgnored, LoadKept, OnMemory, OnPostgres, OnSqlite, Setup, Stage,
+    TiesById, Who, caught, code, holds,
 };
 use kefu_session::Status;
 use kefu_testkit::build;
@@ -141,6 +141,11 @@ fn on_memory() {
 #[test]
 fn on_sqlite() {
     holds::<Assignment<OnSqlite>>(file!(), 6, 15);
+}
+
+#[test]
+fn on_postgres() {
+    holds::<Assignment<OnPostgres>>(file!(), 6, 15);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use kefu_messaging::{
 };
 use kefu_proptests::model::receipts::{AGENTS, Mark, Report, Step, Talk, USER};
 use kefu_proptests::model::{
-    Bench, CumulativeNamesOne, FailedIsFinal, OnMemory, OnSqlite, ReceiptsGoBack, Setup, Who,
-    caught, code, holds,
+    Bench, CumulativeNamesOne, FailedIsFinal, OnMemory, OnPostgres, OnSqlite, ReceiptsGoBack,
+    Setup, Who, caught, code, holds,
 };
 use proptest_state_machine::StateMachineTest;
 
@@ -113,6 +113,11 @@ fn on_memory() {
 #[test]
 fn on_sqlite() {
     holds::<Receipts<OnSqlite>>(file!(), 6, 12);
+}
+
+#[test]
+fn on_postgres() {
+    holds::<Receipts<OnPostgres>>(file!(), 6, 12);
 }
 
 #[test]

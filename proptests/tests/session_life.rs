@@ -8,8 +8,8 @@ use kefu_core::{Clock, ErrorCode};
 use kefu_messaging::{AppendOutcome, Message, Sender};
 use kefu_proptests::model::life::{AGENTS, Chat, Life, Step, Text};
 use kefu_proptests::model::{
-    AnswersAfterEnd, Bench, EndsTwice, ForgetsKeys, OnMemory, OnSqlite, Setup, Stage, Who, caught,
-    code, holds,
+    AnswersAfterEnd, Bench, EndsTwice, ForgetsKeys, OnMemory, OnPostgres, OnSqlite, Setup, Stage,
+    Who, caught, code, holds,
 };
 use kefu_session::{RatingRequest, Session, Status, Updated, decide_rating};
 use kefu_testkit::build;
@@ -144,6 +144,11 @@ fn on_memory() {
 #[test]
 fn on_sqlite() {
     holds::<SessionLife<OnSqlite>>(file!(), 6, 12);
+}
+
+#[test]
+fn on_postgres() {
+    holds::<SessionLife<OnPostgres>>(file!(), 6, 12);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kefu_core::{Balance, UserInfo};
 use kefu_proptests::model::line::{Hall, Place, Step, USERS};
 use kefu_proptests::model::{
-    AgeingIgnored, BalanceIgnored, Bench, Break, OnMemory, OnSqlite, RefreshForgotten,
+    AgeingIgnored, BalanceIgnored, Bench, Break, OnMemory, OnPostgres, OnSqlite, RefreshForgotten,
     RequeueLosesPlace, Setup, Who, caught, code, holds,
 };
 use kefu_queue::invariant::check_place;
@@ -110,6 +110,11 @@ fn on_memory() {
 #[test]
 fn on_sqlite() {
     holds::<WaitingLine<OnSqlite>>(file!(), 6, 12);
+}
+
+#[test]
+fn on_postgres() {
+    holds::<WaitingLine<OnPostgres>>(file!(), 6, 12);
 }
 
 #[test]

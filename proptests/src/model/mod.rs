@@ -24,7 +24,7 @@ pub use run::{caught, holds};
 pub use setup::{
     AgeingIgnored, AnswersAfterEnd, AuthorFromClient, BalanceIgnored, Break, CapOffByOne,
     CumulativeNamesOne, DeliveredAtOnce, EndsTwice, FailedIsFinal, FirstIsSkipped, ForgetsKeys,
-    LivenessIgnored, LoadKept, OnMemory, OnSqlite, PushesReachAll, ReceiptsGoBack,
+    LivenessIgnored, LoadKept, OnMemory, OnPostgres, OnSqlite, PushesReachAll, ReceiptsGoBack,
     RefreshForgotten, RequeueLosesPlace, Setup, TiesById,
 };
 pub use standing::{Stage, Standing};

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use kefu_testkit::Harness;
 
-use crate::backend::{Memory, Sqlite};
+use crate::backend::{Memory, Postgres, Sqlite};
 
 /// What a machine runs on.
 pub trait Setup: Debug + 'static {
@@ -29,6 +29,15 @@ pub struct OnSqlite;
 
 impl Setup for OnSqlite {
     type Harness = Sqlite;
+    const BROKEN: Option<Break> = None;
+}
+
+/// PostgreSQL as it is.
+#[derive(Debug)]
+pub struct OnPostgres;
+
+impl Setup for OnPostgres {
+    type Harness = Postgres;
     const BROKEN: Option<Break> = None;
 }
 
