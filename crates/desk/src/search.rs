@@ -16,9 +16,9 @@ use crate::{Desk, DeskError, Task};
 
 /// Between two looks for what the index lacks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// After a look the task rests so many times as long as it took: finding everything at once must not
-/// cost those who chat.
-const REST: u32 = 20;
+/// After a transaction the task rests so many times as long as it took: whatever there is to index must
+/// not cost those who chat.
+const REST: u32 = 4;
 /// A session that goes on is indexed this often: its entry is written anew each time.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Sessions in one transaction of the index.
@@ -145,41 +145,39 @@ impl Desk {
     /// Keeps the index of what was said up to date, until `stop`.
     pub(crate) async fn sweep_index(self: Arc<Self>, stop: CancellationToken) {
         let mut ticks = every(LOOK_EVERY);
-        let mut rest_until = Instant::now();
         while tick(&mut ticks, &stop).await {
-            // Held while it rests too, else every process would look in turn.
-            if !self.has(Task::SearchIndex, TASK_TTL).await || Instant::now() < rest_until {
-                continue;
+            // Held between two looks too, else every process would look in turn.
+            while self.has(Task::SearchIndex, TASK_TTL).await {
+                let begun = Instant::now();
+                let is_more = self.index_some().await.unwrap_or_else(|fault| {
+                    tracing::warn!(%fault, "the search index is held up");
+                    false
+                });
+                let rested = tokio::time::sleep(begun.elapsed() * REST);
+                if stop.run_until_cancelled(rested).await.is_none() || !is_more {
+                    break;
+                }
             }
-            let begun = Instant::now();
-            if let Err(fault) = self.index_behind(&stop).await {
-                tracing::warn!(%fault, "the search index is held up");
-            }
-            rest_until = Instant::now() + begun.elapsed() * REST;
         }
     }
 
-    /// Brings everything into the index that is behind now, in small transactions.
-    async fn index_behind(&self, stop: &CancellationToken) -> Result<(), StoreFault> {
-        loop {
-            let now = self.clock().now();
-            let behind = self.stores.search.list_behind(now.before(AGAIN_AFTER), TOGETHER).await?;
-            let (mut entries, mut progress) = (Vec::new(), Vec::new());
-            for unindexed in &behind {
-                let messages = self.unindexed_messages(unindexed).await?;
-                let (of_session, upto) = unindexed.index(&messages, now);
-                entries.extend(of_session);
-                progress.push(upto);
-            }
-            if progress.is_empty() {
-                return Ok(());
-            }
-            self.stores.search.write(&entries, &progress).await?;
-            metrics::counter!("kefu_search_indexed_total").increment(progress.len() as u64);
-            if behind.len() < TOGETHER as usize || stop.is_cancelled() {
-                return Ok(());
-            }
+    /// Brings into the index what is behind, in one small transaction; whether there is more.
+    async fn index_some(&self) -> Result<bool, StoreFault> {
+        let now = self.clock().now();
+        let behind = self.stores.search.list_behind(now.before(AGAIN_AFTER), TOGETHER).await?;
+        let (mut entries, mut progress) = (Vec::new(), Vec::new());
+        for unindexed in &behind {
+            let messages = self.unindexed_messages(unindexed).await?;
+            let (of_session, upto) = unindexed.index(&messages, now);
+            entries.extend(of_session);
+            progress.push(upto);
         }
+        if progress.is_empty() {
+            return Ok(false);
+        }
+        self.stores.search.write(&entries, &progress).await?;
+        metrics::counter!("kefu_search_indexed_total").increment(progress.len() as u64);
+        Ok(behind.len() == TOGETHER as usize)
     }
 
     async fn unindexed_messages(&self, unindexed: &Unindexed) -> Result<Vec<Message>, StoreFault> {
