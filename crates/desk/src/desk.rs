@@ -71,6 +71,7 @@ pub struct Desk {
     pub(crate) delivery: Delivery,
     pub(crate) news: Arc<News>,
     pub(crate) typing: Typing,
+    /// To who has a session by then.
     pub(crate) pusher: Arc<dyn Pusher>,
     pub(crate) watchers: Arc<Watchers>,
     pub(crate) board: Arc<Board>,
@@ -139,10 +140,12 @@ impl Desk {
             Arc::new(Watched { inner: pusher, watchers: Arc::clone(&watchers) });
         let source = EventSource::new(Arc::clone(&clock), Arc::clone(&ids), bus, node);
         let turns = Arc::new(Turns::new());
+        let fenced: Arc<dyn Pusher> =
+            Arc::new(Fenced::new(Arc::clone(&pusher), Arc::clone(&turns)));
         let (delivery, receipts) = Delivery::start(
             Arc::clone(&stores.messages),
             Arc::clone(&stores.sessions),
-            Arc::new(Fenced::new(Arc::clone(&pusher), Arc::clone(&turns))),
+            Arc::clone(&fenced),
             config.retries.clone(),
             config.batch,
             tracker,
@@ -210,7 +213,7 @@ impl Desk {
             delivery,
             news,
             typing,
-            pusher,
+            pusher: fenced,
             watchers,
             board,
             turns,

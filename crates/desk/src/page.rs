@@ -1,8 +1,8 @@
 //! What a visitor looks at, for who serves them. Relayed, never stored.
 
 use kefu_console::PageView;
-use kefu_core::{Caller, Person};
-use kefu_messaging::Push;
+use kefu_core::Caller;
+use kefu_messaging::{Push, Side};
 use kefu_session::Refusal;
 
 use crate::{Desk, DeskError};
@@ -15,10 +15,10 @@ impl Desk {
     pub async fn page(&self, caller: &Caller, page: PageView) -> Result<(), DeskError> {
         let user = caller.user_id().ok_or(Refusal::Forbidden)?;
         let session = self.stores.sessions.find_open(user).await?.ok_or(Refusal::NotFound)?;
-        let Some(admin) = session.admin_id else { return Ok(()) };
         let time = self.clock().now();
         let push = Push::Page { session_id: session.id, page: page.into(), time };
-        self.pusher.push(&Person::Agent(admin), &push, None).await;
+        // To who has it by then: the row may be old (A3).
+        self.pusher.push_to_side(&session, Side::Agent, &push, None).await;
         Ok(())
     }
 }
