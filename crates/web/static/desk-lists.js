@@ -1,107 +1,200 @@
-// The two lists of the console: own sessions, and who waits.
+// The lists at the left of the console: own sessions, and who waits.
+import { w } from "./console-strings.js";
+import { duration, serverNow, waitingSince } from "./desk-clock.js";
+import { draftOf } from "./desk-compose.js";
+import { Rows, setText, view, visitorName } from "./desk-kit.js";
+import { amount } from "./desk-visitor.js";
 import { el } from "./dom.js";
-import { language, t } from "./shared/i18n.js";
+import { t } from "./shared/i18n.js";
 
-const TIME = new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit" });
+/**
+ * @typedef {import("./client.js").Client} Client
+ * @typedef {import("./client.js").Session} Session
+ */
 
-/** @param {{name?: string, userId?: string} | null | undefined} userInfo @param {string} sessionId */
-function visitorName(userInfo, sessionId) {
-  return userInfo?.name || userInfo?.userId || sessionId;
+/** From here on a visitor has waited long for a reply, and very long. */
+const WAIT_LATE_MS = 60_000;
+const WAIT_VERY_LATE_MS = 180_000;
+
+/**
+ * What a row tells of its session, worked out once a drawing: the library counts it anew at every question.
+ * @typedef {{store: Session, since: number | null, unread: number, line: string, at: number}} Summary
+ */
+
+/** @param {Session} store @param {Record<string, number>} known @returns {Summary} */
+function summaryOf(store, known) {
+  const { messages } = store;
+  const last = messages.at(-1) ?? store.lastMessage;
+  return { store, since: waitingSince(store, messages, known[store.sessionId]), unread: store.unreadCount, line: lastLine(last), at: last?.time ?? store.startedAt ?? 0 };
 }
 
-/** Rows are kept by key, so that a focused button stays focused while the list changes around it. */
-class Rows {
-  #make;
-  #list;
-  /** @type {Map<string, any>} */
-  #rows = new Map();
+/** One line of what was said last. @param {{msgType?: string, senderType: string, content: string} | null | undefined} message */
+function lastLine(message) {
+  if (!message) return w("saidNothing");
+  const text = message.msgType === "image" ? t("image") : message.content;
+  return message.senderType === "agent" ? w("youSaid", { text }) : text;
+}
 
-  /** @param {HTMLElement} list @param {(key: string) => any} make */
-  constructor(list, make) {
-    this.#list = list;
-    this.#make = make;
-  }
-
-  /** @param {string[]} keys @returns {any[]} a row for each key, in order */
-  show(keys) {
-    const wanted = new Set(keys);
-    for (const [key, row] of this.#rows) {
-      if (wanted.has(key)) continue;
-      row.element.remove();
-      this.#rows.delete(key);
-    }
-    return keys.map((key, index) => {
-      const row = this.#rows.get(key) ?? this.#make(key);
-      this.#rows.set(key, row);
-      if (this.#list.children[index] !== row.element) this.#list.insertBefore(row.element, this.#list.children[index] ?? null);
-      return row;
-    });
-  }
+/** @param {number} ms */
+function lateness(ms) {
+  if (ms >= WAIT_VERY_LATE_MS) return "very";
+  return ms >= WAIT_LATE_MS ? "late" : "none";
 }
 
 export class SessionList {
-  #list = el("ul", {});
-  #none = el("p", { className: "empty" }, t("noSessions"));
+  #list = el("ul", { className: "rows", "data-testid": "sessions" });
+  #none = el("p", { className: "empty" });
+  #count = el("span", { className: "count" });
   #rows;
-  element = el("section", {}, el("h2", {}, t("sessions")), this.#list, this.#none);
+  /** @type {Summary[]} As last shown. */
+  #shown = [];
+  /** @type {any[]} */
+  #elements = [];
+  #attention = 0;
+  /** Since when visitors have waited, as known before a reload. @type {Record<string, number>} */
+  #known = view.get("waits") ?? {};
+  element = el("section", { "aria-labelledby": "desk-sessions" }, el("h2", { id: "desk-sessions" }, w("sessions"), " ", this.#count), this.#list, this.#none);
 
   /** @param {(sessionId: string) => void} select */
   constructor(select) {
-    this.#rows = new Rows(this.#list, (sessionId) => {
-      const name = el("span", { className: "who" });
-      const last = el("span", { className: "last" });
-      const badge = el("span", { className: "badge" });
-      const button = el("button", { type: "button", "data-testid": "session", "data-session-id": sessionId, onclick: () => select(sessionId) }, name, badge, last);
-      return { element: el("li", {}, button), button, name, last, badge };
+    this.#rows = new Rows(this.#list, (sessionId) => sessionRow(sessionId, select));
+  }
+
+  /** Session ids from top to bottom. */
+  get order() {
+    return this.#shown.map(({ store }) => store.sessionId);
+  }
+
+  /** Keeps over a reload what the last messages alone do not tell. */
+  keep() {
+    view.set("waits", Object.fromEntries(this.#shown.flatMap(({ store, since }) => (since === null ? [] : [[store.sessionId, since]]))));
+  }
+
+  /** Unread messages of all sessions, and the new sessions in which nothing was said yet. */
+  get attention() {
+    return this.#attention;
+  }
+
+  /** @param {Session[]} stores @param {{selected: string | null, fresh: (sessionId: string) => boolean, online: boolean}} state */
+  update(stores, { selected, fresh, online }) {
+    this.#shown = this.#sorted(stores.map((store) => summaryOf(store, this.#known)));
+    this.#attention = this.#shown.reduce((sum, { unread, store }) => sum + (unread || Number(fresh(store.sessionId))), 0);
+    this.#none.hidden = stores.length > 0;
+    setText(this.#none, w(online ? "noSessionsOnline" : "noSessionsOffline"));
+    setText(this.#count, stores.length ? String(stores.length) : "");
+    this.#elements = this.#rows.show(this.order);
+    this.#shown.forEach((summary, index) => {
+      const { sessionId } = summary.store;
+      drawSession(this.#elements[index], summary, { selected: sessionId === selected, fresh: fresh(sessionId) });
+    });
+    this.tick();
+  }
+
+  /** The time that each visitor has waited for a reply. */
+  tick() {
+    const now = serverNow();
+    this.#shown.forEach(({ since }, index) => {
+      const { wait, button } = this.#elements[index];
+      setText(wait, since === null ? "" : duration(now - since));
+      button.dataset.late = since === null ? "none" : lateness(now - since);
     });
   }
 
-  /** @param {import("./client.js").Session[]} stores @param {string | null} selected */
-  update(stores, selected) {
-    this.#none.hidden = stores.length > 0;
-    const rows = this.#rows.show(stores.map((store) => store.sessionId));
-    stores.forEach((store, index) => {
-      const { button, name, last, badge } = rows[index];
-      const message = store.messages.at(-1);
-      button.dataset.unread = String(store.unreadCount);
-      button.dataset.status = store.status;
-      button.setAttribute("aria-current", String(store.sessionId === selected));
-      name.textContent = visitorName(store.userInfo, store.sessionId);
-      last.textContent = store.typing ? t("typing") : message?.msgType === "image" ? t("image") : (message?.content ?? "");
-      badge.textContent = store.unreadCount ? String(store.unreadCount) : "";
-      badge.hidden = store.unreadCount === 0;
-      badge.title = t("unread", { count: store.unreadCount });
-    });
+  /**
+   * Who waits for a reply first, the longest at the top; then those spoken with most recently, then the ended.
+   * While somebody is about to click or walks through the list, no row moves away under them.
+   * @param {Summary[]} summaries
+   */
+  #sorted(summaries) {
+    if (this.#list.matches(":hover") || this.#list.contains(document.activeElement)) {
+      const place = new Map(this.order.map((sessionId, index) => [sessionId, index]));
+      const before = (/** @type {Summary} */ { store }) => place.get(store.sessionId) ?? place.size;
+      return summaries.sort((one, other) => before(one) - before(other));
+    }
+    const group = (/** @type {Summary} */ { store, since }) => (store.status === "ended" ? 2 : since === null ? 1 : 0);
+    return summaries.sort((one, other) => group(one) - group(other) || (one.since ?? -one.at) - (other.since ?? -other.at));
   }
 }
 
-export class WaitingLine {
-  #title = el("h2", {});
-  #list = el("ol", {});
-  #none = el("p", { className: "empty" }, t("noLine"));
-  #rows;
-  element = el("section", { "data-testid": "line" }, this.#title, this.#list, this.#none);
+/** @param {string} sessionId @param {(sessionId: string) => void} select */
+function sessionRow(sessionId, select) {
+  const name = el("span", { className: "who" });
+  const tags = el("span", { className: "tags" });
+  const wait = el("span", { className: "wait", "data-testid": "wait" });
+  const last = el("span", { className: "last" });
+  const badge = el("span", { className: "badge", "data-testid": "badge" });
+  const count = el("span", { "aria-hidden": "true" });
+  const said = el("span", { className: "unseen" });
+  badge.append(count, said);
+  const button = el("button", { type: "button", "data-testid": "session", "data-session-id": sessionId, onclick: () => select(sessionId) }, name, tags, wait, last, badge);
+  return { element: el("li", {}, button), button, name, tags, wait, last, badge, count, said, shown: "" };
+}
 
-  /** @param {(sessionId: string) => void} claim */
-  constructor(claim) {
+/** @param {any} row @param {Summary} summary @param {{selected: boolean, fresh: boolean}} state */
+function drawSession(row, { store, unread: unreadCount, line }, { selected, fresh }) {
+  const { button, name, last, badge, count, said } = row;
+  const { status, userInfo, typing } = store;
+  button.dataset.unread = String(unreadCount);
+  button.dataset.status = status;
+  button.dataset.fresh = String(fresh);
+  if (button.getAttribute("aria-current") !== String(selected)) button.setAttribute("aria-current", String(selected));
+  setText(name, visitorName(userInfo, store.sessionId));
+  setText(last, typing ? t("typing") : line);
+  setText(count, unreadCount ? String(unreadCount) : "");
+  setText(said, unreadCount ? w("unread", { count: unreadCount }) : "");
+  badge.hidden = unreadCount === 0;
+  const drafted = !selected && (draftOf("reply", store.sessionId).get() || draftOf("note", store.sessionId).get());
+  const tags = [fresh && "new", userInfo?.vip && "vip", drafted && "draft", status === "ended" && "over"].filter(Boolean);
+  if (row.shown === tags.join()) return;
+  row.shown = tags.join();
+  row.tags.replaceChildren(...tags.map((tag) => el("span", { className: "tag", "data-tag": tag }, w(`tag_${tag}`))));
+}
+
+export class WaitingLine {
+  #count = el("span", { className: "count" });
+  #list = el("ol", { className: "rows" });
+  #none = el("p", { className: "empty" }, w("noLine"));
+  #more = el("p", { className: "hint", hidden: true });
+  #rows;
+  #client;
+  element = el("section", { "data-testid": "line", "aria-labelledby": "desk-line" }, el("h2", { id: "desk-line" }, w("line"), " ", this.#count), this.#list, this.#more, this.#none);
+
+  /** @param {Client} client @param {((sessionId: string) => void) | null} claim null where nobody can be taken from the line */
+  constructor(client, claim) {
+    this.#client = client;
     this.#rows = new Rows(this.#list, (sessionId) => {
       const name = el("span", { className: "who" });
       const place = el("span", { className: "last" });
-      const button = el("button", { type: "button", "data-testid": "claim", "data-session-id": sessionId, onclick: () => claim(sessionId) }, t("claim"));
+      const button = claim && el("button", { type: "button", "data-testid": "claim", "data-session-id": sessionId, onclick: () => claim(sessionId) }, w("claim"));
       const element = el("li", { "data-testid": "line-entry", "data-session-id": sessionId }, el("div", {}, name, place), button);
-      return { element, name, place };
+      return { element, name, place, button };
     });
   }
 
-  /** @param {{sessions: any[], total: number}} line */
-  update({ sessions, total }) {
-    this.#title.textContent = t("line", { total });
+  update() {
+    const { sessions, total } = this.#client.line;
+    setText(this.#count, total ? String(total) : "");
     this.element.dataset.total = String(total);
     this.#none.hidden = sessions.length > 0;
-    const rows = this.#rows.show(sessions.map(({ sessionId }) => sessionId));
-    sessions.forEach(({ sessionId, userInfo, position, waitingSince }, index) => {
-      rows[index].name.textContent = visitorName(userInfo, sessionId);
-      rows[index].place.textContent = t("place", { position, time: TIME.format(waitingSince) });
+    this.#more.hidden = total <= sessions.length;
+    setText(this.#more, total > sessions.length ? w("lineMore", { count: total - sessions.length }) : "");
+    this.tick();
+  }
+
+  tick() {
+    const { sessions } = this.#client.line;
+    const now = serverNow();
+    const rows = this.#rows.show(sessions.map((/** @type {any} */ { sessionId }) => sessionId));
+    sessions.forEach((/** @type {any} */ { sessionId, userInfo, position, waitingSince: since }, /** @type {number} */ index) => {
+      const { name, place, button } = rows[index];
+      const who = visitorName(userInfo, sessionId);
+      setText(name, userInfo?.vip ? `${who} · ${w("tag_vip")}` : who);
+      const money = typeof userInfo?.balance === "number" ? ` · ${amount(userInfo.balance)}` : "";
+      setText(place, w("place", { position, time: duration(now - since) }) + money);
+      if (button && button.dataset.who !== who) {
+        button.dataset.who = who;
+        button.setAttribute("aria-label", w("claimOf", { name: who }));
+      }
     });
   }
 }

@@ -15,7 +15,7 @@ pub(crate) async fn is_accessible(page: &Page) -> Result<()> {
     page.run(&script()?).await?;
     let found = serious(page).await?;
     ensure!(found.is_empty(), "axe-core: {found:#?}");
-    page.run("document.body.append(Object.assign(document.createElement('img'), {src: '/favicon.svg', id: 'bad'}))")
+    page.run("(document.querySelector('dialog[open]') ?? document.body).append(Object.assign(document.createElement('img'), {src: '/favicon.svg', id: 'bad'}))")
         .await?;
     let found = serious(page).await?;
     ensure!(found.iter().any(|violation| violation.contains("image-alt")), "{found:?}");

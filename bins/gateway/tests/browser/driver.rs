@@ -69,6 +69,8 @@ impl Driver {
         let profile = tempfile::tempdir_in(self.profiles.path())?.keep();
         let capabilities = json!({
             "browserName": "chrome",
+            // A long list is scrolled through in one script, on a machine that may be busy.
+            "timeouts": {"script": 180_000},
             "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"binary": CHROMIUM, "prefs": preferences, "args": [
                 "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic",

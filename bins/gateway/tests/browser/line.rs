@@ -36,6 +36,7 @@ async fn a_full_agent_leaves_the_next_visitor_in_line_at_320_pixels() -> Result<
     let long = format!("https://example.test/{}", "a".repeat(200));
     ming.say(&long).await?;
     ming.last_is(&long, "read").await?;
+    anna.click("details").await?;
     anna.click("transfer").await?;
     ming.click("rate-open").await?;
     for page in [&ming, &anna] {

@@ -4,17 +4,25 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attention;
 mod axe;
+mod board;
+mod console;
 mod crash;
 mod driver;
 mod embed;
 mod example;
+mod keyboard;
 mod line;
+mod looks;
 mod network;
 mod page;
 mod people;
 mod pictures;
+mod pictures_console;
+mod real;
 mod site;
+mod smooth;
 mod talk;
 mod widget;
 mod wire;

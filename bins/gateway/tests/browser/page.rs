@@ -105,6 +105,20 @@ impl Page {
         Ok(self.usable(id).await?.send_keys(keys).await?)
     }
 
+    /// Presses keys wherever the focus is; Alt and Ctrl hold for all that follows them.
+    pub(crate) async fn keys(&self, keys: &str) -> Result<()> {
+        Ok(self.browser.active_element().await?.send_keys(keys).await?)
+    }
+
+    /// Clicks the element of this kind that holds this text.
+    pub(crate) async fn click_one(&self, id: &str, text: &str) -> Result<()> {
+        let text = json!(text);
+        let one = format!("all(\"{id}\").find((one) => one.textContent.includes({text}))");
+        self.until(&format!("{one}?.checkVisibility()")).await?;
+        self.eval(&format!("{one}.click() ?? null")).await?;
+        Ok(())
+    }
+
     /// Puts a text into a field in place of what it held.
     pub(crate) async fn fill(&self, id: &str, text: &str) -> Result<()> {
         let field = self.usable(id).await?;

@@ -1,6 +1,6 @@
 //! The people of the tests: what each of them does first, and all that their page shows.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::driver::Driver;
@@ -65,18 +65,88 @@ pub(crate) async fn agent_at(
     let page = driver.open(url, width, height).await?;
     page.press("name", name).await?;
     page.click("login").await?;
-    page.until(r#"$("connection").dataset.state === "ready""#).await?;
+    page.until(r#"$("connection")?.dataset.state === "ready""#).await?;
     page.until(r#"$("status").dataset.status === "offline""#).await?;
     page.click("online").await?;
     page.until(r#"$("status").dataset.status === "online""#).await?;
     Ok(page)
 }
 
-/// A visitor without a browser: a socket with a demo token of this name.
-pub(crate) async fn wire_visitor(server: &Server, name: &str) -> Result<(Client, Value)> {
+/// A supervisor who has signed in and sees the board.
+pub(crate) async fn supervisor(
+    driver: &Driver,
+    server: &Server,
+    name: &str,
+    (width, height): (u32, u32),
+) -> Result<Page> {
+    let page = driver.open(&server.url("/console?role=supervisor"), width, height).await?;
+    page.press("name", name).await?;
+    page.click("login").await?;
+    page.until(r#"$("connection")?.dataset.state === "ready" && shown("board")"#).await?;
+    Ok(page)
+}
+
+/// A demo token of this name.
+async fn demo_token(server: &Server, name: &str) -> Result<Value> {
     let request = reqwest::Client::new()
         .post(server.url("/demo/token"))
         .json(&json!({"role": "user", "name": name}));
     let token: Value = request.send().await?.error_for_status()?.json().await?;
-    Client::connect(server, json!({"token": token["token"], "source": "test"})).await
+    Ok(token["token"].clone())
+}
+
+/// A visitor without a browser: a socket with a demo token of this name.
+pub(crate) async fn wire_visitor(server: &Server, name: &str) -> Result<(Client, Value)> {
+    let token = demo_token(server, name).await?;
+    Client::connect(server, json!({"token": token, "source": "test"})).await
+}
+
+/// A visitor without a browser, and the session that was opened.
+pub(crate) struct Visitor {
+    pub(crate) socket: Client,
+    pub(crate) session: String,
+    token: Value,
+    said: usize,
+}
+
+impl Visitor {
+    /// Consults and says something.
+    pub(crate) async fn asks(server: &Server, name: &str, text: &str) -> Result<Self> {
+        let token = demo_token(server, name).await?;
+        let hello = json!({"token": token, "source": "shop"});
+        let (socket, connected) = Client::connect(server, hello).await?;
+        let session = session_of(&connected)?;
+        let mut visitor = Self { socket, session, token, said: 0 };
+        visitor.says(text).await?;
+        Ok(visitor)
+    }
+
+    pub(crate) async fn says(&mut self, text: &str) -> Result<()> {
+        self.said += 1;
+        self.socket.say(&self.session, &self.said.to_string(), text).await?;
+        Ok(())
+    }
+
+    /// Waits for this text of an agent.
+    pub(crate) async fn hears(&mut self, text: &str) -> Result<()> {
+        let heard = |frame: &Value| frame["content"] == text && frame["senderType"] == "agent";
+        self.socket.expect_where("chat.message.new", heard).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn ends(&mut self) -> Result<()> {
+        self.socket.call("chat.session.end", json!({"sessionId": self.session})).await?;
+        Ok(())
+    }
+
+    /// Asks for somebody once more, after the last session has ended.
+    pub(crate) async fn comes_back(&mut self, text: &str) -> Result<()> {
+        let hello = json!({"token": self.token, "source": "shop"});
+        self.session = session_of(&self.socket.call("chat.connect", hello).await?)?;
+        self.says(text).await
+    }
+}
+
+fn session_of(connected: &Value) -> Result<String> {
+    Ok(connected["sessionId"].as_str().context("a session")?.to_owned())
 }

@@ -96,7 +96,11 @@ export class MessageView {
   }
 }
 
+/** Making one takes longer than everything else of a message. @type {Record<string, Intl.DateTimeFormat>} */
+const clocks = {};
+
 /** @param {number} time */
 function clock(time) {
-  return new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit" }).format(time);
+  clocks[language()] ??= new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit" });
+  return clocks[language()].format(time);
 }
