@@ -33,6 +33,16 @@ test("a push of what the count of a new session covers is not counted twice", as
   client.close();
 });
 
+test("a message that comes while its session is handed over is counted once (B64)", async () => {
+  const client = await open({ token: token("a1", "agent") });
+  socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");
+  // The server read the session before the message was there, and counted after.
+  socket().say("chat.session.new", { sessionId: "s1", userInfo: { userId: "u1", name: "Vi" }, source: "shop", unread: 1, lastSeq: 0 });
+  socket().say("chat.message.new", text(1, "user"));
+  assert.equal(client.sessions.get("s1").unreadCount, 1);
+  client.close();
+});
+
 test("a transferred session comes with its history and leaves its former agent", async () => {
   const client = await open({ token: token("a1", "agent") });
   socket().reply("chat.connected", { sessionId: null, role: "agent", sessions: [], unread: [] }, "chat.connect");

@@ -65,7 +65,10 @@ export class Session {
 
   /** Of the other side, above the read cursor (B64). */
   get unreadCount() {
-    return Math.max(this.#unread, this.#loaded().filter((message) => message.incoming && message.state !== "read").length);
+    const loaded = this.#loaded().filter((message) => message.incoming && message.state !== "read").length;
+    // Told while a message was coming, the server's count may hold it already: what is all here is counted here.
+    const whole = this._floor >= 0 && this._floor <= this.readUpTo && this._contiguous >= this.lastSeq;
+    return whole ? loaded : Math.max(this.#unread, loaded);
   }
 
   set unreadCount(count) {
