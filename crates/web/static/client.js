@@ -373,13 +373,13 @@ class Client extends Link {
   }
 
   /** Pulls until nothing is missing; at first sight also a page of what was before. @param {Session} session @param {number} [from] */
-  async #pull(session, from = Infinity) {
+  async #pull(session, from = LAST_SEQ) {
     if (session._pulling || session._floor < 0) return;
     session._pulling = true;
     try {
       for (let after = Math.min(from, session._contiguous); after < session.lastSeq; ) {
         const { messages } = await this.#history(session.sessionId, { afterSeq: after });
-        after = messages.at(-1)?.seq ?? Infinity;
+        after = messages.at(-1)?.seq ?? LAST_SEQ;
       }
       // An agent with many sessions needs the last line of each and what is unread; the rest comes when it is looked at.
       const wanted = this.#isUser ? PAGE : Math.min(session.unreadCount || 1, PAGE);

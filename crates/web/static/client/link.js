@@ -22,7 +22,7 @@ export class Link extends EventTarget {
   _url;
   _token = "";
 
-  /** @type {WebSocket | undefined} */
+  /** @type {WebSocket | null | undefined} */
   #socket;
   /** @type {Map<string, (error: ChatError | null, answer?: any) => void>} */
   #waiting = new Map();
@@ -56,7 +56,7 @@ export class Link extends EventTarget {
     // The token is fetched first: the server closes a socket whose first frame takes more than 10 s.
     const token = await this.#ask(this.#stale);
     if (opening !== this.#opening) return;
-    if (token === undefined) return this.#retryLater();
+    if (token == null) return this.#retryLater();
     /** @type {any} */ (this)._identify(token);
     try {
       const socket = (this.#socket = new (this._options.WebSocket ?? WebSocket)(this._url));
@@ -132,14 +132,14 @@ export class Link extends EventTarget {
       return await getToken({ refresh });
     } catch {
       // Whoever mints the tokens may be down just as long as the gateway.
-      return undefined;
+      return;
     }
   }
 
   /** A browser tells nothing of a refused handshake; the same address over HTTP says why. Asked once: an outage has no why. */
   async #turnedAway() {
     const opening = this.#opening;
-    const answer = this.#attempt ? undefined : await fetch(this._url.replace("ws", "http")).catch(() => undefined);
+    const answer = this.#attempt ? null : await fetch(this._url.replace("ws", "http")).catch(() => null);
     if (opening !== this.#opening) return;
     if (answer?.status === 403) this.#finish("forbidden");
     else this.#lost();
@@ -232,7 +232,7 @@ export class Link extends EventTarget {
     for (const timer of Object.values(this.#timers)) clearTimeout(timer);
     this.#timers = {};
     const socket = this.#socket;
-    this.#socket = undefined;
+    this.#socket = null;
     if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
     socket?.close();
     for (const ref of [...this.#waiting.keys()]) this.#settle(ref, new ChatError("disconnected"));

@@ -67,8 +67,7 @@ export class Session {
   get unreadCount() {
     const loaded = this.#loaded().filter((message) => message.incoming && message.state !== "read").length;
     // Told while a message was coming, the server's count may hold it already: what is all here is counted here.
-    const whole = this._floor >= 0 && this._floor <= this.readUpTo && this._contiguous >= this.lastSeq;
-    return whole ? loaded : Math.max(this.#unread, loaded);
+    return Math.max(this._contiguous >= this.lastSeq && this._floor >= 0 && this._floor <= this.readUpTo ? 0 : this.#unread, loaded);
   }
 
   set unreadCount(count) {
@@ -77,7 +76,7 @@ export class Session {
 
   /** The `seq` of the oldest own message that the other side has not read, as far as known here; infinite for none. */
   get _oldestUnread() {
-    return this.#loaded().find((message) => !message.incoming && message.state !== "read")?.seq ?? Infinity;
+    return this.#loaded().find((message) => !message.incoming && message.state !== "read")?.seq ?? 2_000_000_000;
   }
 
   /** @param {string} senderType */
@@ -111,7 +110,7 @@ export class Session {
   /** Our own message is stored, as its acknowledgement, history or another of our devices says. @param {any} stored */
   _settle({ clientMsgId, msgId, seq, time }) {
     const message = this._unsent.find((unsent) => unsent.clientMsgId === clientMsgId);
-    if (!message) return undefined;
+    if (!message) return;
     this._remove(message);
     const known = this.#byId.get(msgId);
     // History brought it before its acknowledgement did: one message, shown once.
