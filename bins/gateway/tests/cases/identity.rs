@@ -96,7 +96,7 @@ async fn b98_markup_and_control_characters_do_no_harm() -> Result<()> {
         let policy = answer.headers()["content-security-policy"].to_str()?.to_owned();
         ensure!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
     }
-    for path in ["/message-view.js", "/thread.js", "/desk-lists.js", "/dom.js", "/widget.js"] {
+    for path in ["/client.js", "/widget.js", "/index.js", "/console.js"] {
         let answer = reqwest::get(server.url(path)).await?;
         ensure!(answer.status() == 200, "{path}");
         let script = answer.text().await?;
