@@ -1,5 +1,6 @@
-//! A batch of sends as one transaction of five messages, whatever its size: begin with its limits, lock
-//! the sessions, read what was stored under the keys, write, commit; a sixth when images are shown.
+//! A batch of sends that [`crate::guarded`] leaves, as one transaction of five messages, whatever its
+//! size: begin with its limits, lock the sessions, read what was stored under the keys, write, commit;
+//! a sixth when images are shown.
 
 use std::collections::BTreeSet;
 
