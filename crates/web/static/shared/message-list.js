@@ -11,6 +11,9 @@ import "./strings.js";
 
 const NEAR_PX = 60;
 
+/** @param {Element} element */
+const top = (element) => element.getBoundingClientRect().top;
+
 export class MessageList {
   #client;
   #sessionId;
@@ -70,6 +73,13 @@ export class MessageList {
     if (scrollTop < NEAR_PX) this.#loadOlder();
   }
 
+  /** The first row in sight, even in part: while one reads up there it stays where it is. */
+  #topmost() {
+    const edge = top(this.#log);
+    const [, ...rows] = this.#log.children;
+    return rows.find((row) => row.getBoundingClientRect().bottom > edge);
+  }
+
   #keepEnd() {
     if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
@@ -81,9 +91,14 @@ export class MessageList {
     const newest = messages.at(-1);
     // What one has just written is to be seen.
     if (newest && !newest.incoming && !this.#views.has(newest)) this.#atEnd = true;
+    const anchor = this.#atEnd ? undefined : this.#topmost();
+    const before = anchor && top(anchor);
     this.#place(messages);
     this.#older.hidden = !session.hasOlder;
     this.#typing.hidden = !session.typing;
+    const moved = anchor?.isConnected ? top(anchor) - before : 0;
+    // Scrolling goes by whole pixels: less would add up from draw to draw.
+    if (Math.abs(moved) >= 1) this.#log.scrollTop += moved;
     this.#keepEnd();
     this.#markRead();
     clearTimeout(this.#lateTimer);
@@ -137,12 +152,9 @@ export class MessageList {
   async #loadOlder() {
     if (!this.#session?.hasOlder || this.#loading) return;
     this.#loading = true;
-    const fromEnd = this.#log.scrollHeight - this.#log.scrollTop;
     try {
       await this.#client.loadOlder(this.#sessionId);
-      this.#draw();
-      // What was on screen stays where it was.
-      if (!this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight - fromEnd;
+      this.update();
     } catch {
       // The button stays, to be tried again.
     } finally {
