@@ -77,7 +77,7 @@ export class MessageList {
   #topmost() {
     const edge = top(this.#log);
     const [, ...rows] = this.#log.children;
-    return rows.find((row) => row.getBoundingClientRect().bottom > edge);
+    return rows.find((/** @type {Element} */ row) => row.getBoundingClientRect().bottom > edge);
   }
 
   #keepEnd() {
