@@ -59,6 +59,8 @@ impl House {
             .env("KEFU__AUTH__SECRET", SECRET)
             .env("KEFU__POSTGRES__URL", self.postgres.url(DATABASE))
             .env("KEFU__REDIS__URL", self.redis.url())
+            // The sessions of one run's agents must not come back into the line of a later run.
+            .env("KEFU__PRESENCE__AGENT_GRACE_MS", "0")
             .env("KEFU__LIMITS__CONNECTS_PER_MINUTE", "1000000")
             .env("KEFU__LIMITS__MESSAGE_BURST", "1000000")
             .env("KEFU__LIMITS__MESSAGES_PER_SECOND", "1000000")
