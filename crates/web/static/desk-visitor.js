@@ -3,6 +3,7 @@ import { w } from "./console-strings.js";
 import { dateAndTime } from "./desk-clock.js";
 import { setText, view, visitorName } from "./desk-kit.js";
 import { el } from "./dom.js";
+import { avatar } from "./shared/avatar.js";
 import { language } from "./shared/i18n.js";
 
 /** @typedef {import("./client.js").Session} Session */
@@ -23,7 +24,7 @@ function webAddress(url) {
 export class VisitorPane {
   #name = el("h2", { "data-testid": "visitor-name" });
   #vip = el("span", { className: "tag", "data-tag": "vip", "data-testid": "vip" }, w("tag_vip"));
-  #avatar = el("img", { className: "avatar", alt: "", referrerPolicy: "no-referrer" });
+  #avatar = el("div");
   #facts = el("dl", { className: "facts", "data-testid": "facts" });
   #shown = "";
   #rating = el("p", { className: "rating", "data-testid": "rating" });
@@ -50,12 +51,18 @@ export class VisitorPane {
     const { userInfo, sessionId, rating } = session;
     setText(this.#name, visitorName(userInfo, sessionId));
     this.#vip.hidden = !userInfo?.vip;
-    const avatar = webAddress(userInfo?.avatar);
-    this.#avatar.hidden = !avatar;
-    if (avatar && this.#avatar.src !== avatar) this.#avatar.src = avatar;
+    this.#drawAvatar(visitorName(userInfo, sessionId), webAddress(userInfo?.avatar));
     this.#rating.hidden = !rating;
     setText(this.#rating, rating ? `${"★".repeat(rating)}${"☆".repeat(5 - rating)} ${w("ratedOf", { rating })}` : "");
     this.#drawFacts(session);
+  }
+
+  /** @param {string} name @param {string | null} url */
+  #drawAvatar(name, url) {
+    const key = `${name} ${url}`;
+    if (this.#avatar.dataset.of === key) return;
+    this.#avatar.dataset.of = key;
+    this.#avatar.replaceChildren(avatar(name, url));
   }
 
   /** @param {Session} session */

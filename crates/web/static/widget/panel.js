@@ -1,5 +1,6 @@
 // The opened widget: its head with who serves and how the connection is, and the conversation below.
 import { el } from "../dom.js";
+import { avatar } from "../shared/avatar.js";
 import { errorText, language, setLanguage, t } from "../shared/i18n.js";
 import { storage } from "../storage.js";
 import { Conversation } from "./conversation.js";
@@ -20,7 +21,7 @@ export class Panel {
   #hooks;
   /** @type {Conversation | null} */
   #conversation = null;
-  #avatar = el("span", { className: "avatar", "aria-hidden": "true" });
+  #avatar = el("div", { hidden: true });
   #agent = el("p", { className: "agent", hidden: true, "data-testid": "agent-name" });
   #state = el("span");
   #reconnect = el("button", { type: "button", className: "quiet", "data-testid": "reconnect", onclick: () => this.#client.reconnect() }, t("reconnect"));
@@ -82,12 +83,17 @@ export class Panel {
     const serves = status !== "ended" && agentInfo;
     this.#agent.hidden = !serves;
     this.#agent.textContent = serves ? t("talkingTo", { name: agentInfo.name || t("agent") }) : "";
-    const avatar = serves ? this.#client.imageUrl(agentInfo.avatar ?? "") : null;
     this.#avatar.hidden = !serves;
     if (!serves || this.#avatar.dataset.of === agentInfo.adminId) return;
     this.#avatar.dataset.of = agentInfo.adminId;
-    const initial = [...(agentInfo.name || "?")][0];
-    this.#avatar.replaceChildren(agentInfo.avatar && avatar ? el("img", { className: "avatar", src: avatar, alt: "" }) : initial);
+    this.#avatar.replaceChildren(avatar(agentInfo.name || t("agent"), this.#picture(agentInfo.avatar)));
+  }
+
+  /** Of the gateway or the host's own site: others the host page's policy may forbid, and hears of each attempt. @param {string | undefined} address */
+  #picture(address) {
+    const url = address && this.#client.imageUrl(address);
+    const origin = (/** @type {any} */ known) => new URL(known).origin;
+    return url && [origin(this.#client.imageUrl("/")), location.origin].includes(origin(url)) ? url : null;
   }
 
   /** @param {string} sessionId */

@@ -62,7 +62,8 @@ export const style = css`
   header, footer { display: flex; flex-wrap: wrap; align-items: center; gap: 0.4rem; }
   header > .who { flex: 1; min-width: 0; }
   h2 { font-weight: 600; }
-  .avatar { width: 2.25rem; height: 2.25rem; border-radius: 50%; object-fit: cover; background: var(--own); text-align: center; line-height: 2.25rem; }
+  .avatar { display: block; width: 2.25rem; height: 2.25rem; overflow: hidden; border-radius: 50%; background: var(--own); text-align: center; line-height: 2.25rem; }
+  .avatar img { display: block; width: 100%; height: 100%; object-fit: cover; }
   .agent, .connection, .sender, .meta, .typing, .day, .counter { color: var(--soft); font-size: 0.85rem; }
   .connection[data-state="reconnecting"], .connection[data-state="closed"], .notice, .over, [data-state="failed"] .receipt { color: var(--warn); }
   .state { padding: 0.4rem 0.75rem; border-inline-start: 4px solid var(--accent); background: var(--ground); }
