@@ -87,18 +87,27 @@ pub(crate) async fn supervisor(
 }
 
 /// A demo token of this name.
-async fn demo_token(server: &Server, name: &str) -> Result<Value> {
+async fn demo_token(server: &Server, role: &str, name: &str) -> Result<Value> {
     let request = reqwest::Client::new()
         .post(server.url("/demo/token"))
-        .json(&json!({"role": "user", "name": name}));
+        .json(&json!({"role": role, "name": name}));
     let token: Value = request.send().await?.error_for_status()?.json().await?;
     Ok(token["token"].clone())
 }
 
 /// A visitor without a browser: a socket with a demo token of this name.
 pub(crate) async fn wire_visitor(server: &Server, name: &str) -> Result<(Client, Value)> {
-    let token = demo_token(server, name).await?;
+    let token = demo_token(server, "user", name).await?;
     Client::connect(server, json!({"token": token, "source": "test"})).await
+}
+
+/// An agent without a browser, online for so many sessions and with the first visitor: the socket, and the session.
+pub(crate) async fn wire_agent(server: &Server, cap: u32) -> Result<(Client, String)> {
+    let token = demo_token(server, "agent", "Anna").await?;
+    let (mut agent, _) = Client::connect(server, json!({"token": token})).await?;
+    agent.send("chat.agent.online", json!({"maxSessions": cap})).await?;
+    let new = agent.expect("chat.session.new").await?;
+    Ok((agent, session_of(&new)?))
 }
 
 /// A visitor without a browser, and the session that was opened.
@@ -112,7 +121,7 @@ pub(crate) struct Visitor {
 impl Visitor {
     /// Consults and says something.
     pub(crate) async fn asks(server: &Server, name: &str, text: &str) -> Result<Self> {
-        let token = demo_token(server, name).await?;
+        let token = demo_token(server, "user", name).await?;
         let hello = json!({"token": token, "source": "shop"});
         let (socket, connected) = Client::connect(server, hello).await?;
         let session = session_of(&connected)?;

@@ -1,14 +1,14 @@
 //! What a visitor meets in the widget: a silent server, limits, an input method, keys only, images, old messages.
 
-use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::{Result, ensure};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::axe::is_accessible;
 use super::driver::Driver;
 use super::page::Page;
-use super::people::{agent, visitor};
-use super::support::{Client, Server, ServerBuilder};
+use super::people::{agent, visitor, wire_agent};
+use super::support::ServerBuilder;
 use super::talk::picture;
 
 const SIZE: (u32, u32) = (480, 720);
@@ -181,6 +181,42 @@ async fn images_are_checked_pasted_dropped_and_given_up() -> Result<()> {
     ming.until(r#"!shown("upload") && !shown("notice") && messages().length === 3"#).await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_that_was_stopped_is_sent_again_without_picking_it_again() -> Result<()> {
+    let folder = TempDir::new()?;
+    let server = ServerBuilder::default().with_own_secret().start().await?;
+    let driver = Driver::start().await?;
+    let ming = visitor(&driver, &server, "Ming", SIZE).await?;
+    ming.devtools("Network.enable", json!({})).await?;
+    cut(&ming, true).await?;
+    ming.attach(&picture(folder.path())?).await?;
+    ming.until(r#"shown("upload-retry") && shown("cancel")"#).await?;
+    let stopped = json!("the image was not sent; try again in a moment");
+    ming.settles(r#"text("notice")"#, &stopped).await?;
+    // Tried too early, it is stopped again and stays.
+    ming.click("upload-retry").await?;
+    ming.until(r#"shown("upload-retry") && shown("notice")"#).await?;
+    ming.settles("messages().length", &json!(0)).await?;
+    cut(&ming, false).await?;
+    ming.click("upload-retry").await?;
+    ming.settles("[last().image, last().state]", &json!([true, "stored"])).await?;
+    ming.until(r#"messages().length === 1 && !shown("upload") && !shown("notice")"#).await?;
+
+    cut(&ming, true).await?;
+    ming.attach(&picture(folder.path())?).await?;
+    ming.until(r#"shown("upload-retry")"#).await?;
+    ming.click("cancel").await?;
+    ming.until(r#"!shown("upload") && !shown("notice") && messages().length === 1"#).await
+}
+
+/// Lets no request of the page through, or all.
+async fn cut(page: &Page, offline: bool) -> Result<()> {
+    let network =
+        json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+    page.devtools("Network.emulateNetworkConditions", network).await?;
+    Ok(())
+}
+
 /// Pastes or drops one file on the composer; `bytes` are those of the image that was sent before.
 async fn give(page: &Page, event: &str, file: &str) -> Result<()> {
     let act = format!(
@@ -203,7 +239,7 @@ async fn older_messages_come_on_scroll_and_nothing_jumps() -> Result<()> {
     let server = ServerBuilder::default().with_own_secret().start().await?;
     let driver = Driver::start().await?;
     let ming = visitor(&driver, &server, "Ming", SIZE).await?;
-    let (mut anna, session) = wire_agent(&server).await?;
+    let (mut anna, session) = wire_agent(&server, 3).await?;
     for number in 1..=80 {
         anna.say(&session, &format!("k{number}"), &format!("line {number}")).await?;
     }
@@ -225,16 +261,4 @@ async fn older_messages_come_on_scroll_and_nothing_jumps() -> Result<()> {
     ming.until("messages().length === 80").await?;
     // Scrolling goes by whole pixels, lines do not.
     ming.settles(&format!("Math.trunc({place} - window.before)"), &json!(0)).await
-}
-
-/// An agent without a browser who has the only visitor.
-async fn wire_agent(server: &Server) -> Result<(Client, String)> {
-    let request = reqwest::Client::new()
-        .post(server.url("/demo/token"))
-        .json(&json!({"role": "agent", "name": "Anna"}));
-    let token: Value = request.send().await?.error_for_status()?.json().await?;
-    let (mut agent, _) = Client::connect(server, json!({"token": token["token"]})).await?;
-    agent.send("chat.agent.online", json!({"maxSessions": 3})).await?;
-    let new = agent.expect("chat.session.new").await?;
-    Ok((agent, new["sessionId"].as_str().context("a session")?.to_owned()))
 }

@@ -2,6 +2,7 @@
 import { el } from "../dom.js";
 import { errorText, t } from "./i18n.js";
 import "./strings.js";
+import { UploadRow } from "./upload-row.js";
 
 /** @typedef {import("../client.js").Client} Client */
 
@@ -122,23 +123,19 @@ export class Composer {
   }
 
   /** @param {File} file */
-  async #sendImage(file) {
+  #sendImage(file) {
     if (!IMAGES.includes(file.type)) return this.say("unsupported_media_type");
     if (file.size > this.#client.limits.maxUploadBytes) return this.say("payload_too_large");
-    const cancel = new AbortController();
-    const bar = el("progress", { max: 1, value: 0, "aria-label": t("uploading", { name: file.name }) });
-    const row = el("div", { className: "upload", "data-testid": "upload" }, el("span", {}, file.name), bar, el("button", { type: "button", className: "quiet", "data-testid": "cancel", onclick: () => cancel.abort() }, t("cancel")));
-    this.#uploads.append(row);
-    try {
-      const onProgress = (/** @type {number} */ share) => (bar.value = share);
-      const { url } = await this.#client.upload(file, { sessionId: this.#sessionId, onProgress, signal: cancel.signal });
-      this.#client.send({ sessionId: this.#sessionId, content: url, msgType: "image" });
-    } catch (error) {
-      const { code } = /** @type {import("../client.js").ChatError} */ (error);
-      if (code !== "cancelled") this.say(code);
-    } finally {
-      row.remove();
-    }
+    const sessionId = this.#sessionId;
+    const row = new UploadRow(file.name, {
+      begins: () => this.say(),
+      failed: (code) => this.say(code),
+      send: async (progress) => {
+        const { url } = await this.#client.upload(file, { sessionId, ...progress });
+        this.#client.send({ sessionId, content: url, msgType: "image" });
+      },
+    });
+    this.#uploads.append(row.element);
   }
 
   /** Shows a refusal, or none. @param {string} [code] @param {Record<string, unknown>} [values] */
