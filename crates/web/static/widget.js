@@ -11,6 +11,8 @@ import { style } from "./widget/style.js";
 const OPENED = "kefu.opened";
 const MAX_URL = 1_024;
 const MAX_TITLE = 256;
+/** By then a tone has sounded. */
+const TONE_GONE_MS = 1_000;
 
 export class KefuWidget extends HTMLElement {
   #root = this.attachShadow({ mode: "open" });
@@ -89,7 +91,8 @@ export class KefuWidget extends HTMLElement {
     for (const type of ["state", "change", "sessions"]) client.on(type, this.#update);
     // Any other refusal has a place of its own, or is for nobody but the log.
     client.on("error", (error) => error.retryable && this.#panel?.refused(error));
-    client.on("chat.message.new", ({ senderType }) => senderType !== "user" && this.#ring());
+    // A push that comes again is no second message.
+    client.on("chat.message.new", ({ senderType, attempt = 1 }) => senderType !== "user" && attempt === 1 && this.#ring());
     this.#tellPage();
     return client;
   }
@@ -154,7 +157,8 @@ export class KefuWidget extends HTMLElement {
     tone.connect(audio.destination);
     tone.start();
     tone.stop(audio.currentTime + 0.15);
-    tone.onended = () => audio.close();
+    // Not when the tone has ended: before the page's first click browsers start none.
+    setTimeout(() => audio.close(), TONE_GONE_MS);
   }
 }
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod attention;
+mod avatar;
 mod axe;
 mod board;
 mod console;
@@ -23,6 +24,9 @@ mod pictures_console;
 mod real;
 mod site;
 mod smooth;
+mod states;
 mod talk;
+mod unseen;
+mod visitor_facts;
 mod widget;
 mod wire;
