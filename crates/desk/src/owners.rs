@@ -37,6 +37,13 @@ impl Owners {
         (*newest > version).then_some(owner.as_ref())
     }
 
+    /// Notes that the session is `admin`'s from `version` on, unless a newer change gave it to somebody
+    /// else; says whether it is theirs.
+    pub(crate) fn take(&mut self, session: SessionId, version: i64, admin: &AdminId) -> bool {
+        self.note(session, version, Some(admin));
+        self.since(session, version).is_none_or(|owner| owner == Some(admin))
+    }
+
     pub(crate) fn owner(
         &self,
         session: SessionId,

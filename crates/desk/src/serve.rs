@@ -11,24 +11,34 @@ use kefu_session::{Rating, RatingRequest, Refusal, Session, Updated, decide_rati
 use crate::{Desk, DeskError, Stores};
 
 impl Desk {
-    /// Takes a waiting session (Z6), under the lock of Z4.
+    /// Takes a waiting session (Z6), under the lock of Z4. `give` queues the answer for the claimant's
+    /// connection: it is called in the session's turn, so that whoever takes the session away again is
+    /// told after it, never before (A3).
     ///
     /// # Errors
-    /// As `Assignments::claim`.
+    /// As `Assignments::claim`; `conflict` also when the claimant was told meanwhile that the session is
+    /// gone again.
     pub async fn claim(
         &self,
         caller: &Caller,
         session: SessionId,
         origin: Origin,
         trace: &TraceId,
-    ) -> Result<SessionOffer, DeskError> {
-        if caller.role() != Role::Agent {
+        give: impl FnOnce(&SessionOffer) + Send,
+    ) -> Result<(), DeskError> {
+        let (Role::Agent, Some(admin)) = (caller.role(), caller.admin_id()) else {
             return Err(Refusal::Forbidden.into());
-        }
+        };
         let user = self.find(session).await?.user.user_id;
         let claim = self.assignments.claim(caller, session, origin, trace.clone());
         let claimed = self.under_assign_lock(&user, claim).await?;
-        offer(&self.stores, &claimed).await
+        let offer = offer(&self.stores, &claimed).await?;
+        let _turn = self.turns.of(&session).lock().await;
+        if !self.turns.owners().take(session, claimed.version, admin) {
+            return Err(Refusal::Conflict.into());
+        }
+        give(&offer);
+        Ok(())
     }
 
     /// Hands a session to a colleague (Z5).

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
-use kefu_desk::Stores;
-use kefu_messaging::{MessageStatus, MessageStore, Push};
+use kefu_assignment::Origin;
+use kefu_core::{ConnId, ErrorCode, SessionId};
+use kefu_desk::{DeskError, Stores};
+use kefu_messaging::{MessageStatus, MessageStore, Push, SessionOffer};
 use kefu_session::SessionStore;
 use kefu_testkit::Late;
+use kefu_testkit::build::trace;
 
 use crate::common::{Scene, agent, idle, pass, visitor};
 
@@ -77,4 +80,43 @@ async fn a_receipt_committed_before_a_transfer_is_told_to_the_new_owner() {
     };
     let told: Vec<_> = scene.pushes(20).iter().filter_map(told).collect();
     assert_eq!(told, [MessageStatus::Delivered], "M2: who holds the side now");
+}
+
+/// A claim whose answer is late, while the session is handed on: what the claimant was given, and what
+/// they were told.
+async fn claimed_and_handed_on() -> (Scene, Result<(), DeskError>, Vec<SessionId>) {
+    let Delayed { scene, messages, .. } = delayed();
+    let session = scene.consult("u1", 1).await.session_id.expect("open");
+    for (id, conn) in [("a1", 10), ("a2", 20)] {
+        scene.agent(id, conn, 0).await;
+        // Online by a row of the store's own: no event, so the drain is not quicker than the claim.
+        scene.put_agent(scene.agent_row(id).await.online(5)).await;
+    }
+    scene.people.log().clear();
+    let gate = messages.hold_next();
+    let mut given = Vec::new();
+    let claimant = agent("a1");
+    let origin = Origin(Some(ConnId(10)));
+    let trace = trace();
+    let give = |offer: &SessionOffer| given.push(offer.session_id);
+    let claim = scene.desk.claim(&claimant, session, origin, &trace, give);
+    let handed_on = async {
+        gate.held(1).await;
+        scene.transfer(&claimant, session, "a2").await;
+        idle().await;
+        gate.open();
+    };
+    let (claimed, ()) = tokio::join!(claim, handed_on);
+    idle().await;
+    (scene, claimed, given)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_not_given_after_the_session_was_taken_away() {
+    let (scene, claimed, given) = claimed_and_handed_on().await;
+    assert_eq!(scene.kinds(10), ["session_removed"]);
+    assert_eq!(given, [], "A3: it would stay on the screen for ever");
+    let refused = claimed.expect_err("it is somebody else's by now");
+    assert_eq!(refused.code(), ErrorCode::Conflict, "Z6");
+    assert_eq!(scene.kinds(20), ["session_new"]);
 }

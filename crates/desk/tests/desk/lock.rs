@@ -47,6 +47,6 @@ async fn claiming_works_while_somebody_else_holds_the_lock() {
     scene.agent("a1", 10, 0).await;
     // Online by a row of the store's own: no event, so the drain is not quicker than the claim.
     scene.put_agent(scene.agent_row("a1").await.online(5)).await;
-    let claimed = scene.desk.claim(&agent("a1"), waiting, NOWHERE, &trace()).await;
+    let claimed = scene.desk.claim(&agent("a1"), waiting, NOWHERE, &trace(), |_| {}).await;
     assert!(claimed.is_ok(), "Z4: {claimed:?}");
 }

@@ -2,7 +2,7 @@
 
 use kefu_assignment::Origin;
 use kefu_core::{ConnId, ErrorCode, PageLimit, Seq, SessionId};
-use kefu_messaging::{Push, Receipt, RemovalReason, Window};
+use kefu_messaging::{Push, Receipt, RemovalReason, SessionOffer, Window};
 use kefu_session::{RatingRequest, Status};
 use kefu_testkit::build::{admin, supervisor_caller, trace};
 
@@ -97,7 +97,10 @@ async fn a_claim_is_answered_to_its_origin_and_pushed_to_the_others() {
     scene.people.log().clear();
 
     let origin = Origin(Some(ConnId(10)));
-    let offer = scene.desk.claim(&agent("a1"), session, origin, &trace()).await.expect("claimed");
+    let mut given = None;
+    let give = |offer: &SessionOffer| given = Some(offer.clone());
+    scene.desk.claim(&agent("a1"), session, origin, &trace(), give).await.expect("claimed");
+    let offer = given.expect("given");
     assert_eq!((offer.session_id, offer.unread, offer.last_seq), (session, 1, Seq(1)), "Z6");
     idle().await;
     assert_eq!(scene.kinds(10), ["message"], "the answer is the offer");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kefu_assignment::Origin;
 use kefu_core::{Caller, ConnId, ErrorCode, Seq, SessionId};
 use kefu_desk::{Desk, SendRequest};
-use kefu_messaging::{Receipt, Window};
+use kefu_messaging::{Receipt, SessionOffer, Window};
 use kefu_protocol::{
     Ack, AckStatus, AgentList, AgentStatus, ClientFrame, CloseCode, History, HistoryRequest, Pong,
     QueueList, Rate, SendMessage, ServerAck, ServerFrame, SessionEnded, SessionNew, SessionRated,
@@ -21,7 +21,7 @@ use super::connection::Connection;
 use super::refused::NotAdmitted;
 use crate::error::RETRY_AFTER;
 use crate::limits::RetryAfter;
-use crate::registry::Note;
+use crate::registry::{Note, Outbound};
 
 /// Which frames may run side by side with the ones before them.
 pub(super) trait Overlap {
@@ -67,6 +67,7 @@ pub(super) struct Case {
     pub(super) conn: ConnId,
     pub(super) origin: Origin,
     pub(super) call: Call,
+    outbound: Arc<Outbound>,
     /// Part of the process's budget, given back when the work is done (L1).
     _permit: OwnedSemaphorePermit,
 }
@@ -173,6 +174,7 @@ impl Connection {
             conn: self.id,
             origin: Origin(Some(self.id)),
             call: call.clone(),
+            outbound: Arc::clone(&self.outbound),
             _permit: permit,
         };
         self.work(work(case), call);
@@ -349,12 +351,14 @@ impl Case {
     }
 
     async fn claim(self, session: SessionId) -> Answer {
-        let claimed = self.desk.claim(&self.caller, session, self.origin, &self.call.trace).await;
-        match claimed {
-            Ok(offer) => {
-                let frame = ServerFrame::SessionNew(SessionNew::from(&offer));
-                Answer::Frame(self.call.encode(&frame), Note::Given(session, offer.last_seq))
-            }
+        // A claim runs alone, so that its answer overtakes no other one (M6).
+        let give = |offer: &SessionOffer| {
+            let frame = ServerFrame::SessionNew(SessionNew::from(offer));
+            self.outbound.answer(self.call.encode(&frame), Note::Given(session, offer.last_seq));
+        };
+        let claim = self.desk.claim(&self.caller, session, self.origin, &self.call.trace, give);
+        match claim.await {
+            Ok(()) => Answer::Silent,
             Err(error) => self.call.refuse(&error),
         }
     }
