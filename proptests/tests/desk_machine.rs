@@ -265,6 +265,7 @@ impl Scene {
             Person::Agent(_) => message.sender.side() == Side::Agent,
         };
         let others: Vec<_> = device.held.values().filter(|message| !mine(message)).collect();
+        let trace = trace();
         for message in others {
             let taken = self.house.desk.acknowledge(
                 &caller,
@@ -272,6 +273,7 @@ impl Scene {
                 message.msg_id,
                 Receipt::Delivered,
                 false,
+                &trace,
             );
             // An agent who lost the session is refused.
             if self.house.wait(taken).is_ok() {
@@ -284,14 +286,14 @@ impl Scene {
     fn intrude(&self, who: usize, whose: usize) {
         let Some(session) = self.open_of(whose) else { return };
         let (by, id, conn) = (visitor(who), session.id, ConnId(u64::MAX));
-        let desk = &self.house.desk;
+        let (desk, trace) = (&self.house.desk, trace());
         let page = desk.history(&by, id, Window::After(Seq(0)), PageLimit::MAX);
         let read = self.house.wait(page).map(drop);
-        let typed = self.house.wait(desk.typing(&by, conn, id, true));
-        let ended = self.house.wait(desk.end(&by, id, HERE, &trace())).map(drop);
+        let typed = self.house.wait(desk.typing(&by, conn, id, true, &trace));
+        let ended = self.house.wait(desk.end(&by, id, HERE, &trace)).map(drop);
         let mut answers = vec![read, typed, ended];
         if let Some(message) = self.stored(id).last() {
-            let taken = desk.acknowledge(&by, None, message.msg_id, Receipt::Read, true);
+            let taken = desk.acknowledge(&by, None, message.msg_id, Receipt::Read, true, &trace);
             answers.push(self.house.wait(taken));
         }
         let codes = answers.into_iter().map(|answer| answer.map_err(|error| error.code()));

@@ -93,6 +93,7 @@ fn request(report: &Report, messages: &[Message]) -> ReceiptRequest {
         },
         cumulative: report.up_to,
         origin: None,
+        trace_id: None,
     }
 }
 

@@ -7,6 +7,7 @@ use kefu_core::{StoreFault, TraceId};
 use kefu_events::EventSource;
 use kefu_presence::AgentDirectory;
 use kefu_queue::WaitingLine;
+use tracing::Instrument as _;
 
 use crate::pass::scope_of;
 use crate::turn::Turn;
@@ -28,7 +29,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// A drain over the given ports. `trace` ties its decisions together in logs and events.
+    /// A drain over the given ports. `trace` ties together in logs and events what no frame causes.
     #[must_use]
     pub fn new(
         line: Arc<dyn WaitingLine>,
@@ -46,11 +47,20 @@ impl Drain {
     /// # Errors
     /// [`StoreFault`]; what was assigned before stays assigned.
     pub async fn run(&self) -> Result<usize, StoreFault> {
-        self.turn.run(|| self.pass()).await
+        self.run_for(&self.trace).await
+    }
+
+    /// As [`Self::run`], because of the frame `trace`: what this caller assigns carries it.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_for(&self, trace: &TraceId) -> Result<usize, StoreFault> {
+        let span = tracing::info_span!("drain", trace_id = %trace);
+        self.turn.run(|| self.pass(trace)).instrument(span).await
     }
 
     /// Rounds until nobody waits, nobody has room, or others keep interfering.
-    async fn pass(&self) -> Result<usize, StoreFault> {
+    async fn pass(&self, trace: &TraceId) -> Result<usize, StoreFault> {
         let mut assigned = 0;
         let mut fruitless = 0;
         while fruitless < FRUITLESS_ROUNDS {
@@ -65,7 +75,7 @@ impl Drain {
             if pairs.is_empty() {
                 break;
             }
-            match self.commit(&pairs).await? {
+            match self.commit(&pairs, trace).await? {
                 // Another process passes. It reads the line again after its commit, and finds there
                 // whatever this call was made for.
                 None => break,
@@ -80,8 +90,8 @@ impl Drain {
     }
 
     /// How many of the pairs still held; `None` when it is another process's turn.
-    async fn commit(&self, pairs: &[Pair]) -> Result<Option<usize>, StoreFault> {
-        let context = self.source.context(self.trace.clone());
+    async fn commit(&self, pairs: &[Pair], trace: &TraceId) -> Result<Option<usize>, StoreFault> {
+        let context = self.source.context(trace.clone());
         let verdict = self
             .store
             .transact_in_turn(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kefu_assignment::LoadBoard;
 use kefu_console::PageView;
-use kefu_core::{MsgId, NodeName, Person, Seq, SessionId, StoreFault, Timestamp};
+use kefu_core::{MsgId, NodeName, Person, Seq, SessionId, StoreFault, Timestamp, TraceId};
 use kefu_events::Envelope;
 use kefu_messaging::{Message, MessageStatus};
 use tokio::sync::mpsc;
@@ -49,6 +49,8 @@ pub enum NodeMessage {
         to: Person,
         /// What is pushed.
         push: Relayed,
+        /// The frame that caused it, if one did.
+        trace_id: Option<TraceId>,
     },
 }
 

@@ -380,7 +380,7 @@ impl Handler for DrainOnEvent {
             | Event::SessionEnded { .. }
             | Event::SessionAssigned { from: Some(_), .. }
             | Event::AgentChanged { .. } => {
-                self.drain.run().await?;
+                self.drain.run_for(&envelope.trace_id).await?;
                 Ok(())
             }
             Event::SessionAssigned { from: None, .. }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kefu_core::{ConnId, NodeName, Person, SessionId, StoreFault};
-use kefu_events::{Envelope, Event, Handler, HandlerError, Recent};
+use kefu_core::{ConnId, NodeName, Person, SessionId, StoreFault, TraceId};
+use kefu_events::{Envelope, Event, Handler, HandlerError, Recent, current_trace, traces};
 use kefu_messaging::{Fresh, Push, Pusher, Reach, Side};
 use kefu_presence::PresenceStore;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::watch::Watchers;
 use crate::{Audience, Connections, NodeBus, NodeMessage, Relayed};
@@ -180,16 +181,17 @@ impl Forward {
     }
 
     /// Pushes of one moment, in order. Whoever is nowhere else costs no word.
-    async fn relay(&self, pushes: &[(Person, Relayed)]) -> Result<(), StoreFault> {
-        let people: Vec<_> = pushes.iter().map(|(to, _)| to.clone()).collect();
+    async fn relay(&self, pushes: &[Outgoing]) -> Result<(), StoreFault> {
+        let people: Vec<_> = pushes.iter().map(|push| push.to.clone()).collect();
         let of_each = self.presence.list_nodes(&people).await?;
         let mut words = Vec::new();
-        for ((to, push), mut nodes) in pushes.iter().zip(of_each) {
+        for (Outgoing { to, push, trace_id }, mut nodes) in pushes.iter().zip(of_each) {
             let session = push.session();
             nodes.extend(session.into_iter().flat_map(|id| self.watchers.nodes_of(id)));
             nodes.remove(&self.node);
             if !nodes.is_empty() {
-                let word = NodeMessage::Push { to: to.clone(), push: push.clone() };
+                let (to, push, trace_id) = (to.clone(), push.clone(), trace_id.clone());
+                let word = NodeMessage::Push { to, push, trace_id };
                 words.push((Audience::Nodes(nodes), word));
             }
         }
@@ -256,8 +258,15 @@ impl Handler for Forward {
 /// receipts nor typing here.
 pub(crate) struct Routed {
     here: Arc<dyn Connections>,
-    elsewhere: mpsc::Sender<(Person, Relayed)>,
+    elsewhere: mpsc::Sender<Outgoing>,
     unsaid: Arc<Unsaid>,
+}
+
+/// A push on its way to other nodes.
+struct Outgoing {
+    to: Person,
+    push: Relayed,
+    trace_id: Option<TraceId>,
 }
 
 impl Routed {
@@ -274,11 +283,7 @@ impl Routed {
     }
 }
 
-async fn relay(
-    forward: Forward,
-    mut queue: mpsc::Receiver<(Person, Relayed)>,
-    stop: CancellationToken,
-) {
+async fn relay(forward: Forward, mut queue: mpsc::Receiver<Outgoing>, stop: CancellationToken) {
     let mut pushes = Vec::with_capacity(TOGETHER);
     loop {
         pushes.clear();
@@ -288,7 +293,9 @@ async fn relay(
             // Only when nothing is queued: what was accepted is finished (L3).
             () = stop.cancelled() => return,
         }
-        if let Err(fault) = forward.relay(&pushes).await {
+        let of_all = traces(pushes.iter().filter_map(|push| push.trace_id.as_ref()));
+        let span = tracing::info_span!("relay", trace_ids = %of_all);
+        if let Err(fault) = forward.relay(&pushes).instrument(span).await {
             tracing::debug!(%fault, "not said to other nodes");
             forward.unsaid.note_push();
         }
@@ -299,10 +306,11 @@ async fn relay(
 impl Pusher for Routed {
     async fn push(&self, to: &Person, push: &Push, except: Option<ConnId>) -> Reach {
         let reach = self.here.push(to, push, except).await;
-        if let Some(relayed) = Relayed::of(push)
-            && self.elsewhere.try_send((to.clone(), relayed)).is_err()
-        {
-            self.unsaid.note_push();
+        if let Some(push) = Relayed::of(push) {
+            let outgoing = Outgoing { to: to.clone(), push, trace_id: current_trace() };
+            if self.elsewhere.try_send(outgoing).is_err() {
+                self.unsaid.note_push();
+            }
         }
         reach
     }

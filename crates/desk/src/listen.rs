@@ -88,7 +88,14 @@ impl Desk {
     async fn hear(&self, word: NodeMessage, ear: &mut Ear) {
         metrics::counter!("kefu_remote_heard_total", "kind" => word.kind()).increment(1);
         match word {
-            NodeMessage::Push { to, push } => self.push_here(&to, &push).await,
+            NodeMessage::Push { to, push, trace_id } => {
+                // With the trace of the frame on the other node.
+                let span = match &trace_id {
+                    Some(trace_id) => tracing::info_span!("push", %trace_id),
+                    None => tracing::Span::none(),
+                };
+                self.push_here(&to, &push).instrument(span).await;
+            }
             NodeMessage::Watching { node, sessions, board } => {
                 self.watchers.heard(node, sessions, board);
             }

@@ -1,9 +1,11 @@
 //! What a visitor looks at, for who serves them. Relayed, never stored.
 
 use kefu_console::PageView;
-use kefu_core::Caller;
+use kefu_core::{Caller, TraceId};
+use kefu_events::traced;
 use kefu_messaging::{Push, Side};
 use kefu_session::Refusal;
+use tracing::Span;
 
 use crate::{Desk, DeskError};
 
@@ -12,13 +14,19 @@ impl Desk {
     ///
     /// # Errors
     /// `forbidden` unless a user, `not_found` without an open session.
-    pub async fn page(&self, caller: &Caller, page: PageView) -> Result<(), DeskError> {
+    pub async fn page(
+        &self,
+        caller: &Caller,
+        page: PageView,
+        trace: &TraceId,
+    ) -> Result<(), DeskError> {
         let user = caller.user_id().ok_or(Refusal::Forbidden)?;
         let session = self.stores.sessions.find_open(user).await?.ok_or(Refusal::NotFound)?;
         let time = self.clock().now();
         let push = Push::Page { session_id: session.id, page: page.into(), time };
         // To who has it by then: the row may be old (A3).
-        self.pusher.push_to_side(&session, Side::Agent, &push, None).await;
+        let pushed = self.pusher.push_to_side(&session, Side::Agent, &push, None);
+        traced(Some(trace), Span::current(), pushed).await;
         Ok(())
     }
 }

@@ -73,9 +73,11 @@ impl Desk {
         msg_id: MsgId,
         receipt: Receipt,
         cumulative: bool,
+        trace: &TraceId,
     ) -> Result<(), DeskError> {
-        let by = Reported::By(caller.clone());
-        Ok(self.receipts.report(ReceiptRequest { by, msg_id, receipt, cumulative, origin }).await?)
+        let (by, trace_id) = (Reported::By(caller.clone()), Some(trace.clone()));
+        let report = ReceiptRequest { by, msg_id, receipt, cumulative, origin, trace_id };
+        Ok(self.receipts.report(report).await?)
     }
 
     /// Relays that the caller types, or no longer does (P3). Never stored.
@@ -88,9 +90,10 @@ impl Desk {
         conn: ConnId,
         session: SessionId,
         is_typing: bool,
+        trace: &TraceId,
     ) -> Result<(), DeskError> {
         let session = self.talkable(caller, session).await?;
-        self.typing.report(caller, conn, &session, is_typing);
+        self.typing.report(caller, conn, &session, is_typing, trace);
         Ok(())
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use kefu_core::limit::TYPING_TTL;
-use kefu_core::{AdminId, Caller, ConnId, Person, SessionId};
+use kefu_core::{AdminId, Caller, ConnId, Person, SessionId, TraceId};
+use kefu_events::traced;
 use kefu_messaging::{Message, Parties, Push, Pusher, Side};
 use kefu_session::Session;
 use tokio::sync::mpsc;
@@ -40,6 +41,7 @@ struct Typed {
     parties: Parties,
     version: i64,
     is_typing: bool,
+    trace: TraceId,
 }
 
 /// Tells the typing task what happens.
@@ -67,7 +69,14 @@ impl Typing {
         Self { reports }
     }
 
-    pub(crate) fn report(&self, caller: &Caller, conn: ConnId, session: &Session, is_typing: bool) {
+    pub(crate) fn report(
+        &self,
+        caller: &Caller,
+        conn: ConnId,
+        session: &Session,
+        is_typing: bool,
+        trace: &TraceId,
+    ) {
         let side = if caller.user_id().is_some() { Side::User } else { Side::Agent };
         self.say(Report::Typing(Typed {
             mark: (session.id, side),
@@ -76,6 +85,7 @@ impl Typing {
             parties: Parties::from(session),
             version: session.version,
             is_typing,
+            trace: trace.clone(),
         }));
     }
 
@@ -108,6 +118,8 @@ struct Active {
     conn: ConnId,
     to: Person,
     key: Key,
+    /// The frame that said so.
+    trace: TraceId,
 }
 
 struct Marks {
@@ -131,7 +143,7 @@ impl Marks {
                 Some(expired) = self.deadlines.next() => {
                     let mark = expired.into_inner();
                     if let Some(active) = self.active.remove(&mark) {
-                        self.relay(mark, &active.to, false).await;
+                        self.relay(mark, &active.to, false, &active.trace).await;
                     }
                 }
             }
@@ -160,7 +172,7 @@ impl Marks {
     }
 
     async fn typed(&mut self, typed: Typed) {
-        let Typed { mark, conn, by, parties, version, is_typing } = typed;
+        let Typed { mark, conn, by, parties, version, is_typing, trace } = typed;
         let owner = self.owners.owner(mark.0, version, parties.owner.clone());
         let parties = Parties { owner, ..parties };
         // Who lost the session meanwhile neither types in it nor sees typing (A3).
@@ -168,21 +180,21 @@ impl Marks {
             return;
         }
         match parties.on(mark.1.other()) {
-            Some(to) if is_typing => self.begin(mark, conn, to).await,
+            Some(to) if is_typing => self.begin(mark, conn, to, trace).await,
             Some(_) | None => self.end(mark).await,
         }
     }
 
-    async fn begin(&mut self, mark: Mark, conn: ConnId, to: Person) {
+    async fn begin(&mut self, mark: Mark, conn: ConnId, to: Person, trace: TraceId) {
         self.drop_mark(mark);
-        self.relay(mark, &to, true).await;
+        self.relay(mark, &to, true, &trace).await;
         let key = self.deadlines.insert(mark, TYPING_TTL);
-        self.active.insert(mark, Active { conn, to, key });
+        self.active.insert(mark, Active { conn, to, key, trace });
     }
 
     async fn end(&mut self, mark: Mark) {
         if let Some(active) = self.drop_mark(mark) {
-            self.relay(mark, &active.to, false).await;
+            self.relay(mark, &active.to, false, &active.trace).await;
         }
     }
 
@@ -204,12 +216,14 @@ impl Marks {
         }
     }
 
-    async fn relay(&self, mark: Mark, to: &Person, is_typing: bool) {
+    /// A mark's end carries the trace of its beginning, whatever ends it.
+    async fn relay(&self, mark: Mark, to: &Person, is_typing: bool, trace: &TraceId) {
         let push = Push::Typing { session_id: mark.0, is_typing };
         let pushed = async {
             self.pusher.push(to, &push, None).await;
         };
-        self.turns.unless_barred(mark.0, to, pushed).await;
+        let span = tracing::info_span!("typing", trace_id = %trace);
+        traced(Some(trace), span, self.turns.unless_barred(mark.0, to, pushed)).await;
     }
 }
 
@@ -253,7 +267,8 @@ mod tests {
             let owner = Some(agent("a"));
             let parties = Parties { session_id: session, user: user.clone(), owner };
             let (mark, conn) = ((session, side), ConnId(1));
-            Report::Typing(Typed { mark, conn, by, parties, version: 4, is_typing: true })
+            let trace = TraceId::new("t").expect("valid");
+            Report::Typing(Typed { mark, conn, by, parties, version: 4, is_typing: true, trace })
         };
         marks.take(Report::Moved { session, version: 5, owner: Some(agent("b")) }).await;
         marks.take(typed(Side::User, Person::User(user.clone()))).await;

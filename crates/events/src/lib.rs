@@ -6,6 +6,7 @@ mod outbox;
 mod recent;
 mod relay;
 mod source;
+mod trace;
 
 pub use bus::{
     Backlog, Bus, BusBuilder, BusRunner, Handler, HandlerError, Interceptor, Lane, Pass,
@@ -14,3 +15,4 @@ pub use envelope::{Envelope, Event, EventContext, How, RequeueReason, SCHEMA_VER
 pub use outbox::Outbox;
 pub use recent::Recent;
 pub use source::EventSource;
+pub use trace::{current_trace, traced, traces};

@@ -1,7 +1,6 @@
 //! The tasks behind the bus: one per handler, and the one that confirms outbox rows in batches.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use crate::bus::{Behind, passes};
-use crate::{Backlog, Envelope, Handler, Interceptor, Outbox, Recent};
+use crate::{Backlog, Envelope, Handler, Interceptor, Outbox, Recent, traces};
 
 /// Rows read from the outbox at a time.
 const PAGE: u32 = 256;
@@ -116,8 +115,9 @@ impl Relay {
         let fresh = waiting.iter().filter(|envelope| !handled.contains(envelope.id));
         let fresh: Vec<_> = fresh.map(Arc::clone).collect();
         let together = || {
-            let (handler, traces) = (self.handler.name(), Traces(&fresh));
-            let span = tracing::info_span!("events", handler, trace_ids = %traces);
+            let of_all = traces(fresh.iter().map(|envelope| &envelope.trace_id));
+            let handler = self.handler.name();
+            let span = tracing::info_span!("events", handler, trace_ids = %of_all);
             self.handler.handle_together(&fresh).instrument(span)
         };
         if fresh.len() > 1 && together().await {
@@ -157,18 +157,6 @@ impl Relay {
                 Some(())
             }
         }
-    }
-}
-
-/// The traces of the frames that caused several events.
-struct Traces<'a>(&'a [Arc<Envelope>]);
-
-impl fmt::Display for Traces<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(index, envelope)| {
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{}", envelope.trace_id)
-        })
     }
 }
 

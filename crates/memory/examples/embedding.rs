@@ -280,6 +280,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         receipt: Receipt::Read,
         cumulative: false,
         origin: None,
+        trace_id: None,
     };
     office.receipts.report(report).await?;
     let (to, text) = inbox.recv().await.ok_or("the receipt is pushed")?;

@@ -186,7 +186,7 @@ async fn a_status_never_goes_back() {
     let message = world.say(session.id, &sender, "k1", "hello").await;
     let record = |status| {
         let message = Message { status, ..message.as_ref().clone() };
-        let changes = vec![StatusChange { message, session: session.clone() }];
+        let changes = vec![StatusChange { message, session: session.clone(), trace_id: None }];
         let verdict = ReceiptVerdict { outcomes: Vec::new(), changes };
         let stores = world.stores.clone();
         async move { stores.messages.record(&[], &|_, _| verdict.clone()).await }

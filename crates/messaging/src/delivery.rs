@@ -224,6 +224,7 @@ impl Retrier {
             receipt: Receipt::Failed,
             cumulative: false,
             origin: None,
+            trace_id: None,
         };
         match self.receipts.report(request).await {
             Err(crate::MessagingError::Submit(crate::SubmitError::Store(fault))) => {

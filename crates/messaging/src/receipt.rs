@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kefu_core::{Caller, ConnId, MsgId, Seq, SessionId};
+use kefu_core::{Caller, ConnId, MsgId, Seq, SessionId, TraceId};
 use kefu_session::{Access, Refusal, Session, access, role_allows};
 
 use crate::{Message, MessageStatus, Side};
@@ -52,6 +52,8 @@ pub struct ReceiptRequest {
     pub cumulative: bool,
     /// The connection that reports: its person's other devices are told.
     pub origin: Option<ConnId>,
+    /// The frame that brought it, if one did.
+    pub trace_id: Option<TraceId>,
 }
 
 impl ReceiptRequest {
@@ -80,6 +82,8 @@ pub struct StatusChange {
     pub message: Message,
     /// The session as it stands: its user and owner tell who is on the sender's side now (M2).
     pub session: Session,
+    /// The frame that reported it, if one did.
+    pub trace_id: Option<TraceId>,
 }
 
 /// The answer to one report.
@@ -103,7 +107,7 @@ pub struct ReceiptVerdict {
 /// Decides a batch of reports.
 #[must_use]
 pub fn decide_receipts(snapshot: &ReceiptSnapshot, requests: &[ReceiptRequest]) -> ReceiptVerdict {
-    let mut changed: BTreeMap<MsgId, MessageStatus> = BTreeMap::new();
+    let mut changed = BTreeMap::new();
     let sides = Sides::of(snapshot);
     let outcomes = requests
         .iter()
@@ -116,7 +120,7 @@ pub fn decide_receipts(snapshot: &ReceiptSnapshot, requests: &[ReceiptRequest]) 
         })
         .collect();
     let changes =
-        changed.iter().filter_map(|(id, status)| change(snapshot, *id, *status)).collect();
+        changed.into_iter().filter_map(|(id, raised)| change(snapshot, id, raised)).collect();
     ReceiptVerdict { outcomes, changes }
 }
 
@@ -138,6 +142,9 @@ fn admit<'a>(
     if message.sender.side() == reader { Err(Refusal::Forbidden) } else { Ok(message) }
 }
 
+/// A status that was reached, and by which report.
+type Raised<'a> = (MessageStatus, &'a ReceiptRequest);
+
 /// The messages of each side of each session, so that a report looks only at those it may cover.
 struct Sides<'a>(HashMap<(SessionId, Side), BTreeMap<Seq, &'a Message>>);
 
@@ -151,27 +158,33 @@ impl<'a> Sides<'a> {
         Self(sides)
     }
 
-    fn raise(
+    fn raise<'r>(
         &self,
         named: &Message,
-        request: &ReceiptRequest,
-        changed: &mut BTreeMap<MsgId, MessageStatus>,
+        request: &'r ReceiptRequest,
+        changed: &mut BTreeMap<MsgId, Raised<'r>>,
     ) {
         let next = request.receipt.status();
         let side = self.0.get(&(named.session_id, named.sender.side()));
         let earlier = side.filter(|_| request.cumulative).into_iter();
         let earlier = earlier.flat_map(|side| side.range(..named.seq).map(|(_, message)| *message));
         for message in earlier.chain([named]) {
-            let present = changed.get(&message.msg_id).copied().unwrap_or(message.status);
+            let present =
+                changed.get(&message.msg_id).map_or(message.status, |(raised, _)| *raised);
             if present.may_become(next) {
-                changed.insert(message.msg_id, next);
+                changed.insert(message.msg_id, (next, request));
             }
         }
     }
 }
 
-fn change(snapshot: &ReceiptSnapshot, id: MsgId, status: MessageStatus) -> Option<StatusChange> {
+fn change(
+    snapshot: &ReceiptSnapshot,
+    id: MsgId,
+    (status, report): Raised<'_>,
+) -> Option<StatusChange> {
     let message = snapshot.messages.get(&id)?;
-    let session = snapshot.sessions.get(&message.session_id)?;
-    Some(StatusChange { message: Message { status, ..message.clone() }, session: session.clone() })
+    let session = snapshot.sessions.get(&message.session_id)?.clone();
+    let message = Message { status, ..message.clone() };
+    Some(StatusChange { message, session, trace_id: report.trace_id.clone() })
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kefu_core::StoreFault;
+use kefu_core::{ConnId, StoreFault};
+use kefu_events::{traced, traces};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::retry::RetryHandle;
 use crate::{
     BatchConfig, Batcher, Flush, MessageStatus, MessageStore, MessagingError, Push, Pusher,
-    ReceiptOutcome, ReceiptRequest, StatusChange, decide_receipts,
+    ReceiptOutcome, ReceiptRequest, Side, StatusChange, decide_receipts,
 };
 
 /// Records receipts behind the group-commit writer.
@@ -57,8 +59,12 @@ impl Flush for RecordFlush {
     type Answer = ReceiptOutcome;
 
     async fn flush(&self, batch: &[ReceiptRequest]) -> Result<Vec<ReceiptOutcome>, StoreFault> {
-        let verdict =
-            self.store.record(batch, &|snapshot, batch| decide_receipts(snapshot, batch)).await?;
+        let of_all = traces(batch.iter().filter_map(|report| report.trace_id.as_ref()));
+        let verdict = self
+            .store
+            .record(batch, &|snapshot, batch| decide_receipts(snapshot, batch))
+            .instrument(tracing::info_span!("receipts", trace_ids = %of_all))
+            .await?;
         for change in &verdict.changes {
             self.announce(change).await;
         }
@@ -79,13 +85,25 @@ impl RecordFlush {
                 *cursor = change;
             }
         }
-        for ((session_id, side), StatusChange { message, session }) in cursors {
+        for ((session_id, side), change) in cursors {
+            let message = &change.message;
             // A change that nobody named was covered by one that was.
             let named = batch.iter().find(|report| report.msg_id == message.msg_id);
             let origin = named.and_then(|report| report.origin);
             let push = Push::Read { session_id, seq: message.seq };
-            self.pusher.push_to_side(session, side, &push, origin).await;
+            self.push(change, side, &push, origin).await;
         }
+    }
+
+    /// Pushes because of a change, to a side of its session as it is held now (M2), with the trace of the report.
+    async fn push(&self, change: &StatusChange, side: Side, push: &Push, except: Option<ConnId>) {
+        let trace = change.trace_id.as_ref();
+        let span = match trace {
+            Some(trace_id) => tracing::info_span!("receipt", %trace_id),
+            None => tracing::Span::none(),
+        };
+        let pushed = self.pusher.push_to_side(&change.session, side, push, except);
+        traced(trace, span, pushed).await;
     }
 
     /// One `peer_ack` a message, only after its receipt is committed.
@@ -100,7 +118,6 @@ impl RecordFlush {
             status: message.status,
             side,
         };
-        // The sender's side as it is held now (M2).
-        self.pusher.push_to_side(&change.session, side, &push, None).await;
+        self.push(change, side, &push, None).await;
     }
 }

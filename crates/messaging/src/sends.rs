@@ -1,6 +1,5 @@
 //! Sending, as a use case: queue, group commit, hand the events to the bus, answer.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use kefu_core::{SessionId, StoreFault, TraceId};
-use kefu_events::EventSource;
+use kefu_events::{EventSource, traces};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -82,18 +81,6 @@ impl Future for PendingSend {
     }
 }
 
-/// The traces of the frames that one commit stores.
-struct Traces<'a>(&'a [AppendRequest]);
-
-impl fmt::Display for Traces<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(index, request)| {
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{}", request.trace_id)
-        })
-    }
-}
-
 #[async_trait]
 impl Flush for AppendFlush {
     type Request = AppendRequest;
@@ -101,6 +88,7 @@ impl Flush for AppendFlush {
 
     async fn flush(&self, batch: &[AppendRequest]) -> Result<Vec<AppendOutcome>, StoreFault> {
         let context = self.source.context(self.trace.clone());
+        let of_all = traces(batch.iter().map(|request| &request.trace_id));
         let verdict = self
             .store
             .append(
@@ -108,7 +96,7 @@ impl Flush for AppendFlush {
                 &|snapshot, batch, ids| decide_append(snapshot, batch, &context, ids),
                 self.source.ids(),
             )
-            .instrument(tracing::info_span!("append", trace_ids = %Traces(batch)))
+            .instrument(tracing::info_span!("append", trace_ids = %of_all))
             .await
             .inspect_err(|fault| self.source.recover(fault))?;
         metrics::counter!("kefu_messages_stored_total").increment(verdict.messages.len() as u64);

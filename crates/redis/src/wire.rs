@@ -54,9 +54,11 @@ pub(crate) fn encode(node: &NodeName, message: &NodeMessage) -> Result<String, s
         NodeMessage::Watching { node, sessions, board } => {
             Body::Watching { node: node.clone(), sessions: sessions.clone(), board: *board }
         }
-        NodeMessage::Push { to, push } => {
-            Body::Push { to: WirePerson::from(to), push: WirePush::from(push) }
-        }
+        NodeMessage::Push { to, push, trace_id } => Body::Push {
+            to: WirePerson::from(to),
+            push: WirePush::from(push),
+            trace_id: trace_id.clone(),
+        },
     };
     frame(node, body)
 }
@@ -119,6 +121,9 @@ enum Body {
     Push {
         to: WirePerson,
         push: WirePush,
+        /// Left out by what no frame caused.
+        #[serde(rename = "traceId", default, skip_serializing_if = "Option::is_none")]
+        trace_id: Option<TraceId>,
     },
     Watching {
         node: NodeName,
@@ -135,7 +140,9 @@ impl Body {
             Self::Watching { node, sessions, board } => {
                 NodeMessage::Watching { node, sessions, board }
             }
-            Self::Push { to, push } => NodeMessage::Push { to: to.into(), push: push.try_into()? },
+            Self::Push { to, push, trace_id } => {
+                NodeMessage::Push { to: to.into(), push: push.try_into()?, trace_id }
+            }
             Self::Event { envelope, message } => NodeMessage::Event {
                 envelope: envelope.into(),
                 message: message.map(Message::try_from).transpose()?.map(Arc::new),

@@ -143,6 +143,7 @@ pub fn receipt(by: &Caller, msg_id: MsgId, receipt: Receipt) -> ReceiptRequest {
         receipt,
         cumulative: false,
         origin: None,
+        trace_id: Some(trace()),
     }
 }
 
@@ -161,6 +162,7 @@ pub const fn unanswered(msg_id: MsgId) -> ReceiptRequest {
         receipt: Receipt::Failed,
         cumulative: false,
         origin: None,
+        trace_id: None,
     }
 }
 

@@ -197,7 +197,8 @@ impl<S: ?Sized + Send + Sync> Slow<S> {
     }
 }
 
-/// A store one of whose answers comes late: what it says may hold no longer by then.
+/// A store one of whose answers comes late: what it says may hold no longer by then. Says every call as it is
+/// made, to who listens to the target `probe`.
 #[derive(Debug)]
 pub struct Late<S: ?Sized> {
     pub(crate) inner: Arc<S>,
@@ -225,6 +226,7 @@ impl<S: ?Sized + Send + Sync> Late<S> {
         &self,
         call: impl Future<Output = Result<T, StoreFault>> + Send,
     ) -> Result<T, StoreFault> {
+        tracing::info!(target: "probe", "store");
         let is_late = self.is_next.swap(false, Ordering::SeqCst);
         let answer = call.await;
         if is_late {

@@ -231,7 +231,7 @@ impl Scene {
 
     pub(crate) async fn types(&self, caller: &Caller, conn: u64, session: SessionId) {
         let conn = ConnId(conn);
-        self.desk.typing(caller, conn, session, true).await.expect("relayed");
+        self.desk.typing(caller, conn, session, true, &trace()).await.expect("relayed");
     }
 
     pub(crate) async fn transfer(&self, by: &Caller, session: SessionId, to: &str) {
@@ -258,7 +258,9 @@ impl Scene {
     }
 
     pub(crate) async fn acknowledge(&self, caller: &Caller, message: &Message) {
-        let acked = self.desk.acknowledge(caller, None, message.msg_id, Receipt::Delivered, false);
+        let (msg_id, receipt) = (message.msg_id, Receipt::Delivered);
+        let trace = trace();
+        let acked = self.desk.acknowledge(caller, None, msg_id, receipt, false, &trace);
         acked.await.expect("taken");
     }
 

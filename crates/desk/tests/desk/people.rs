@@ -91,6 +91,7 @@ impl People {
 
     fn note(&self, conn: ConnId, push: &Push) {
         let second = self.start.elapsed().as_millis() as f64 / 1_000.0;
+        tracing::info!(target: "probe", "{} to {conn}", crate::common::kind(push));
         self.log().push(Sent { second, conn, push: push.clone() });
         if let Some(served) = &mut *self.served.lock().expect("no panic") {
             advance(served, conn, push);

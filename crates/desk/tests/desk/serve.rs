@@ -15,7 +15,9 @@ async fn a_transfer_is_told_to_all_three() {
     scene.agent("a2", 20, 5).await;
     let read = scene.say(&visitor("u1"), 1, session, "k1").await;
     let by = agent("a1");
-    scene.desk.acknowledge(&by, None, read.msg_id, Receipt::Read, false).await.expect("taken");
+    let trace_id = trace();
+    let acked = scene.desk.acknowledge(&by, None, read.msg_id, Receipt::Read, false, &trace_id);
+    acked.await.expect("taken");
     let unread = scene.say(&visitor("u1"), 1, session, "k2").await;
     scene.people.log().clear();
 
@@ -69,7 +71,7 @@ async fn after_a_transfer_the_former_agent_gets_nothing_more() {
     let limit = PageLimit::MAX;
     let read = scene.desk.history(&agent("a1"), session, Window::After(Seq(0)), limit).await;
     assert_eq!(read.expect_err("refused").code(), ErrorCode::NotFound, "A3");
-    let typing = scene.desk.typing(&agent("a1"), ConnId(10), session, true).await;
+    let typing = scene.desk.typing(&agent("a1"), ConnId(10), session, true, &trace()).await;
     assert_eq!(typing.expect_err("refused").code(), ErrorCode::NotFound, "A3");
 }
 
@@ -198,7 +200,7 @@ async fn wrong_roles_are_forbidden_whether_the_object_exists_or_not() {
     let supervisor = supervisor_caller("s1");
     let unknown = SessionId::new(1).expect("positive");
     for id in [session, unknown] {
-        let typing = scene.desk.typing(&supervisor, ConnId(30), id, true).await;
+        let typing = scene.desk.typing(&supervisor, ConnId(30), id, true, &trace()).await;
         assert_eq!(typing.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
         let upload = scene.desk.upload_target(&supervisor, Some(id)).await;
         assert_eq!(upload.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
@@ -209,8 +211,9 @@ async fn wrong_roles_are_forbidden_whether_the_object_exists_or_not() {
         let moved = scene.desk.transfer(&by, id, &to, None, NOWHERE, &trace()).await;
         assert_eq!(moved.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
     }
+    let msg_id = message.msg_id;
     let acked =
-        scene.desk.acknowledge(&supervisor, None, message.msg_id, Receipt::Read, false).await;
+        scene.desk.acknowledge(&supervisor, None, msg_id, Receipt::Read, false, &trace()).await;
     assert_eq!(acked.expect_err("refused").code(), ErrorCode::Forbidden, "A3");
     assert!(scene.desk.queue_list(&visitor("u1")).await.is_err());
     assert!(scene.desk.agent_list(&visitor("u1")).await.is_err());

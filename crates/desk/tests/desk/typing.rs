@@ -6,7 +6,7 @@ use kefu_testkit::build::{admin, trace};
 use crate::common::{NOWHERE, Scene, agent, idle, kind, pass, visitor};
 
 async fn user_types(scene: &Scene, conn: u64, session: SessionId, is_typing: bool) {
-    let typed = scene.desk.typing(&visitor("u1"), ConnId(conn), session, is_typing).await;
+    let typed = scene.desk.typing(&visitor("u1"), ConnId(conn), session, is_typing, &trace()).await;
     typed.expect("relayed");
     idle().await;
 }
@@ -71,7 +71,7 @@ async fn the_end_of_the_session_ends_it() {
     scene.desk.end(&agent("a1"), session, NOWHERE, &trace()).await.expect("ended");
     idle().await;
     assert_eq!(relayed(&scene, 10), [(0, "typing"), (0, "typing ends")], "P3");
-    let late = scene.desk.typing(&visitor("u1"), ConnId(1), session, true).await;
+    let late = scene.desk.typing(&visitor("u1"), ConnId(1), session, true, &trace()).await;
     assert_eq!(late.expect_err("refused").code(), ErrorCode::SessionClosed);
 }
 
@@ -122,7 +122,7 @@ async fn nothing_reaches_an_agent_who_lost_the_session() {
 async fn an_agents_mark_ends_for_the_user_when_the_session_moves() {
     let scene = Scene::start();
     let session = scene.talking().await;
-    let typed = scene.desk.typing(&agent("a1"), ConnId(10), session, true).await;
+    let typed = scene.desk.typing(&agent("a1"), ConnId(10), session, true, &trace()).await;
     typed.expect("relayed");
     idle().await;
     scene.desk.agent_offline(&agent("a1"), true, NOWHERE, &trace()).await.expect("offline");

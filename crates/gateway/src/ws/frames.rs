@@ -95,7 +95,8 @@ impl Connection {
                 let conn = self.id;
                 self.perform(caller, call, move |case| async move {
                     let (session, is_typing) = (typing.session_id, typing.is_typing);
-                    match case.desk.typing(&case.caller, conn, session, is_typing).await {
+                    let trace = &case.call.trace;
+                    match case.desk.typing(&case.caller, conn, session, is_typing, trace).await {
                         Ok(()) => Answer::Silent,
                         Err(error) => case.call.refuse(&error),
                     }
@@ -291,9 +292,11 @@ impl Case {
             AckStatus::Delivered => Receipt::Delivered,
             AckStatus::Read => Receipt::Read,
         };
+        let Ack { msg_id, cumulative, .. } = ack;
+        let trace = &self.call.trace;
         match self
             .desk
-            .acknowledge(&self.caller, self.origin.0, ack.msg_id, receipt, ack.cumulative)
+            .acknowledge(&self.caller, self.origin.0, msg_id, receipt, cumulative, trace)
             .await
         {
             Ok(()) => Answer::Silent,

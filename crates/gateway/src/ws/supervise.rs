@@ -52,7 +52,7 @@ impl Case {
     }
 
     pub(super) async fn page(self, page: PageReport) -> Answer {
-        match self.desk.page(&self.caller, page.view()).await {
+        match self.desk.page(&self.caller, page.view(), &self.call.trace).await {
             Ok(()) => Answer::Silent,
             Err(error) => self.call.refuse(&error),
         }

@@ -364,6 +364,7 @@ async fn a_cumulative_ack_gives_one_peer_ack_a_message_in_order() {
         receipt: Receipt::Read,
         cumulative: true,
         origin: None,
+        trace_id: None,
     };
     scene.receipts.report(request).await.expect("taken");
     let told: Vec<_> = scene

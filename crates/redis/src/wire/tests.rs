@@ -152,7 +152,8 @@ fn node_message() -> impl Strategy<Value = NodeMessage> {
             .prop_map(|(node, sessions, board)| NodeMessage::Watching { node, sessions, board }),
         (envelope(), prop::option::of(message().prop_map(Arc::new)))
             .prop_map(|(envelope, message)| NodeMessage::Event { envelope, message }),
-        (person, push).prop_map(|(to, push)| NodeMessage::Push { to, push }),
+        (person, push, prop::option::of(Just(TraceId::new("t1").unwrap())))
+            .prop_map(|(to, push, trace_id)| NodeMessage::Push { to, push, trace_id }),
     ]
 }
 

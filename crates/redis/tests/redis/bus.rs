@@ -200,7 +200,8 @@ fn names(all: &[&str]) -> BTreeSet<NodeName> {
 fn word(n: i64) -> NodeMessage {
     let session_id = SessionId::new(n + 1).unwrap();
     let to = Person::User(UserId::new("u1").unwrap());
-    NodeMessage::Push { to, push: Relayed::Typing { session_id, is_typing: true } }
+    let push = Relayed::Typing { session_id, is_typing: true };
+    NodeMessage::Push { to, push, trace_id: None }
 }
 
 fn said(n: i64) -> Heard {

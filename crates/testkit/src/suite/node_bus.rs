@@ -179,23 +179,29 @@ fn every_word() -> Vec<NodeMessage> {
     for status in [MessageStatus::Delivered, MessageStatus::Read, MessageStatus::Failed] {
         let msg_id = MsgId::new(i64::MAX - 1).unwrap();
         let push = Relayed::PeerAck { session_id, msg_id, seq: Seq(i64::MAX), status };
-        words.push(NodeMessage::Push { to: Person::User(user.clone()), push });
+        words.push(pushed(Person::User(user.clone()), push));
     }
     for is_typing in [true, false] {
         let push = Relayed::Typing { session_id, is_typing };
-        words.push(NodeMessage::Push { to: Person::Agent(agent.clone()), push });
+        words.push(pushed(Person::Agent(agent.clone()), push));
     }
-    words.push(NodeMessage::Push { to: Person::User(user.clone()), push: Relayed::OfflineNotice });
+    let (to, push) = (Person::User(user.clone()), Relayed::OfflineNotice);
+    words.push(NodeMessage::Push { to, push, trace_id: None });
     let push = Relayed::Read { session_id, seq: Seq(i64::MAX) };
-    words.push(NodeMessage::Push { to: Person::User(user), push });
+    words.push(pushed(Person::User(user), push));
     let url = "https://shop.test/?q=退款#\u{1F600}".to_owned();
     let page = PageView::new(url, "\"'\\".into(), "zh-CN".into()).unwrap();
     let push = Relayed::Page { session_id, page: Arc::new(page), time: Timestamp(i64::MAX) };
-    words.push(NodeMessage::Push { to: Person::Agent(agent), push });
+    words.push(pushed(Person::Agent(agent), push));
     for (sessions, board) in [(BTreeSet::new(), true), (BTreeSet::from([session_id]), false)] {
         words.push(NodeMessage::Watching { node: build::node(), sessions, board });
     }
     words
+}
+
+/// Because of a frame.
+fn pushed(to: Person, push: Relayed) -> NodeMessage {
+    NodeMessage::Push { to, push, trace_id: Some(build::trace()) }
 }
 
 fn id_of(word: &NodeMessage) -> i64 {
@@ -209,7 +215,7 @@ fn id_of(word: &NodeMessage) -> i64 {
 fn typing(n: i64) -> NodeMessage {
     let to = Person::User(build::user("u1", 0).user_id);
     let session_id = SessionId::new(n).unwrap();
-    NodeMessage::Push { to, push: Relayed::Typing { session_id, is_typing: true } }
+    pushed(to, Relayed::Typing { session_id, is_typing: true })
 }
 
 fn node(name: &str) -> NodeName {

@@ -11,6 +11,7 @@ mod order;
 mod retry;
 mod talk;
 mod tasks;
+mod trace;
 mod watch;
 mod wire;
 

@@ -230,7 +230,8 @@ async fn typing_and_acks_said_before_their_node_heard_of_the_transfer_reach_no_f
     ];
     for push in pushes {
         for (node, id) in [(&b, "a1"), (&c, "a2")] {
-            let word = NodeMessage::Push { to: agent(id).person(), push: push.clone() };
+            let (to, push) = (agent(id).person(), push.clone());
+            let word = NodeMessage::Push { to, push, trace_id: None };
             let to = BTreeSet::from([node.scene.node.clone()]);
             house.wire.node(named("elsewhere")).send(&to, &word).await.expect("whole");
         }

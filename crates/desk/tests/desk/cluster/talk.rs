@@ -35,9 +35,10 @@ async fn a_visitor_and_an_agent_on_two_nodes_talk() {
     b.scene.acknowledge(&agent("a1"), &question).await;
     idle().await;
     assert_eq!(acks(&a, 1), [(MessageStatus::Delivered, Side::User)], "M3");
-    let read =
-        b.scene.desk.acknowledge(&agent("a1"), None, question.msg_id, Receipt::Read, false).await;
-    read.expect("taken");
+    let (msg_id, receipt) = (question.msg_id, Receipt::Read);
+    let (by, trace_id) = (agent("a1"), trace());
+    let read = b.scene.desk.acknowledge(&by, None, msg_id, receipt, false, &trace_id);
+    read.await.expect("taken");
     let answer = b.scene.say(&agent("a1"), 10, session, "a").await;
     idle().await;
     assert_eq!(a.messages(1), [2], "M2");

@@ -133,7 +133,8 @@ async fn only_supervisors_look_on() {
     assert_eq!(records[0].admin_id, Some(admin("a1")));
     // Reading on behalf of nobody leaves no trace: it is the agent's to acknowledge (A3).
     let message = scene.say(&visitor("u1"), 1, session, "k").await;
-    let acked = scene.desk.acknowledge(&boss, None, message.msg_id, Receipt::Read, false).await;
+    let (msg_id, receipt) = (message.msg_id, Receipt::Read);
+    let acked = scene.desk.acknowledge(&boss, None, msg_id, receipt, false, &trace()).await;
     assert_eq!(acked.err().map(|e| e.code()), Some(ErrorCode::Forbidden));
 }
 
