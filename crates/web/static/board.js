@@ -90,7 +90,10 @@ export class Board {
       leave: () => this.#leave(),
     });
     this.#transfer = new TransferForm(() => this.#colleagues(), (target, note) => this.#moveTo(target, note));
-    this.#past = new PastSessions(client, (session) => this.#look(session));
+    this.#past = new PastSessions(client, (session) => this.#look(session), (session) => {
+      this.#visitor.told(session);
+      this.#update();
+    });
     this.#explain = new Explain(client, (adminId) => this.#figures.nameOf(adminId));
     this.#visitor = new VisitorPane(client, [this.#transfer.toggle, this.#end, this.#transfer.element], this.#past.element);
     this.#bar = new Bar(client, host.name, {

@@ -9,7 +9,7 @@ import { el } from "./dom.js";
 
 /** A slash that begins a word, up to the caret. */
 const ASKED = /(?:^|\s)\/(\S*)$/;
-const PLACE = /\{\{\s*(\w+)\s*\}\}/g;
+const PLACE = /\{\{\s*([^{}]+?)\s*\}\}/g;
 const MOST_SHOWN = 8;
 
 export class CannedBook {
@@ -75,6 +75,8 @@ export class CannedMenu {
   #manage;
   /** @type {HTMLTextAreaElement | null} */
   #input = null;
+  /** A reply was chosen whose places are not all filled: it is not sent before. */
+  #filling = false;
   /** @type {Canned[]} */
   #found = [];
   #active = 0;
@@ -101,6 +103,7 @@ export class CannedMenu {
   /** @param {HTMLTextAreaElement} input */
   attach(input) {
     this.close();
+    this.#filling = false;
     this.#input = input;
     input.setAttribute("aria-haspopup", "listbox");
     input.setAttribute("aria-controls", "desk-canned-list");
@@ -110,7 +113,8 @@ export class CannedMenu {
 
   /** True when the key was meant for the menu. @param {KeyboardEvent} event */
   key(event) {
-    if (this.element.hidden || event.isComposing || event.keyCode === 229) return false;
+    if (event.isComposing || event.keyCode === 229) return false;
+    if (this.element.hidden) return this.#filling && this.#fills(event);
     if (event.key === "Escape") return this.#handled(event, () => this.close());
     if (this.#found.length === 0) return false;
     if (event.key === "ArrowDown") return this.#handled(event, () => this.#activate(this.#active + 1));
@@ -182,8 +186,29 @@ export class CannedMenu {
     input.setRangeText(text, start, end, "end");
     input.dispatchEvent(new Event("input", { bubbles: true }));
     this.close();
-    const open = new RegExp(PLACE.source).exec(text);
-    if (open) input.setSelectionRange(start + open.index, start + open.index + open[0].length);
+    input.setSelectionRange(start, start);
+    this.#filling = this.#selectPlace();
+    if (!this.#filling) input.setSelectionRange(start + text.length, start + text.length);
     input.focus();
+  }
+
+  /** Tab goes to the next place, and so does Enter while there is one. @param {KeyboardEvent} event */
+  #fills(event) {
+    if (event.key === "Escape") return this.#handled(event, () => (this.#filling = false));
+    const goesOn = (event.key === "Enter" || event.key === "Tab") && !event.shiftKey;
+    if (!goesOn) return false;
+    this.#filling = this.#selectPlace();
+    if (this.#filling) event.preventDefault();
+    return this.#filling;
+  }
+
+  /** Selects the next place behind the caret, or the first. */
+  #selectPlace() {
+    const input = this.#input;
+    const places = [...(input?.value ?? "").matchAll(PLACE)];
+    const from = input?.selectionEnd ?? 0;
+    const next = places.find(({ index }) => index >= from) ?? places[0];
+    if (next) input?.setSelectionRange(next.index, next.index + next[0].length);
+    return Boolean(next);
   }
 }

@@ -4,9 +4,14 @@ import { w } from "./console-strings.js";
 import { errorText } from "./shared/i18n.js";
 import { storage } from "./storage.js";
 
+/** What one can call a visitor by; nothing for one whose name is only their id. @param {{name?: string, userId?: string} | null | undefined} userInfo */
+export function givenName(userInfo) {
+  return userInfo?.name && userInfo.name !== userInfo.userId ? userInfo.name : undefined;
+}
+
 /** @param {{name?: string, userId?: string} | null | undefined} userInfo @param {string} sessionId */
 export function visitorName(userInfo, sessionId) {
-  return userInfo?.name || userInfo?.userId || sessionId;
+  return givenName(userInfo) ?? w("unnamed", { tail: (userInfo?.userId ?? sessionId).slice(-4) });
 }
 
 /** Writes a text only where it differs: an equal one would still cost a layout. @param {HTMLElement} element @param {string} text */

@@ -184,6 +184,8 @@ export class WaitingLine {
   tick() {
     const { sessions } = this.#client.line;
     const now = serverNow();
+    const { status, activeSessions = 0, maxSessions = 0 } = this.#client.agent ?? {};
+    const mayClaim = status === "online" && activeSessions < maxSessions;
     const rows = this.#rows.show(sessions.map((/** @type {any} */ { sessionId }) => sessionId));
     sessions.forEach((/** @type {any} */ { sessionId, userInfo, position, waitingSince: since }, /** @type {number} */ index) => {
       const { name, place, button } = rows[index];
@@ -191,6 +193,10 @@ export class WaitingLine {
       setText(name, userInfo?.vip ? `${who} · ${w("tag_vip")}` : who);
       const money = typeof userInfo?.balance === "number" ? ` · ${amount(userInfo.balance)}` : "";
       setText(place, w("place", { position, time: duration(now - since) }) + money);
+      if (button) {
+        button.disabled = !mayClaim;
+        button.title = mayClaim ? "" : w("claimNot");
+      }
       if (button && button.dataset.who !== who) {
         button.dataset.who = who;
         button.setAttribute("aria-label", w("claimOf", { name: who }));

@@ -27,6 +27,8 @@ export class VisitorPane {
   #avatar = el("div");
   #facts = el("dl", { className: "facts", "data-testid": "facts" });
   #shown = "";
+  /** @type {any} */
+  #told = null;
   #rating = el("p", { className: "rating", "data-testid": "rating" });
   #actions = el("div", { className: "buttons" });
   element = el("div", { className: "visitor" }, el("header", {}, this.#avatar, this.#name, this.#vip), this.#facts, this.#rating, this.#actions);
@@ -44,6 +46,11 @@ export class VisitorPane {
       const pages = Object.entries({ ...view.get("pages"), [sessionId]: { url, title, language: tongue } });
       view.set("pages", Object.fromEntries(pages.slice(-MOST_PAGES_KEPT)));
     });
+  }
+
+  /** What a list says of a session that was pushed: the push tells less. @param {any} entry */
+  told(entry) {
+    this.#told = entry;
   }
 
   /** @param {Session} session */
@@ -66,7 +73,10 @@ export class VisitorPane {
   }
 
   /** @param {Session} session */
-  #drawFacts({ sessionId, userInfo, source, page: told, startedAt, endedAt, agentInfo, status }) {
+  #drawFacts({ sessionId, userInfo, source, page: told, endedAt, status, ...session }) {
+    const known = this.#told?.sessionId === sessionId ? this.#told : {};
+    const { startedAt = known.startedAt } = session;
+    const agentInfo = session.agentInfo ?? known.agentInfo;
     const page = told ?? view.get("pages")?.[sessionId];
     const url = webAddress(page?.url);
     /** @type {[string, string, string | Node][]} */
@@ -94,16 +104,22 @@ export class PastSessions {
   #notice = el("p", { className: "notice", role: "alert", hidden: true }, w("pastFailed"));
   #client;
   #open;
+  #told;
   /** @type {string | null} */
   #sessionId = null;
   /** @type {string | undefined | null} Where the next page begins; null after the last. */
   #cursor = undefined;
   element = el("section", { "aria-labelledby": "desk-past", "data-testid": "past" }, el("h3", { id: "desk-past" }, w("past")), this.#list, this.#none, this.#notice, this.#more);
 
-  /** @param {import("./client.js").Client} client @param {(session: any) => void} open shows one of them */
-  constructor(client, open) {
+  /**
+   * @param {import("./client.js").Client} client
+   * @param {(session: any) => void} open shows one of them
+   * @param {(session: any) => void} told takes what the list says of the shown session itself
+   */
+  constructor(client, open, told) {
     this.#client = client;
     this.#open = open;
+    this.#told = told;
   }
 
   /** @param {string} sessionId the session whose visitor's past is shown */
@@ -124,6 +140,8 @@ export class PastSessions {
       const page = await this.#client.listSessions({ scope: "visitor", sessionId, limit: 10, ...(this.#cursor ? { cursor: this.#cursor } : {}) });
       if (sessionId !== this.#sessionId) return;
       this.#cursor = page.nextCursor;
+      const own = page.sessions.find((/** @type {any} */ session) => session.sessionId === sessionId);
+      if (own) this.#told(own);
       const others = page.sessions.filter((/** @type {any} */ session) => session.sessionId !== sessionId);
       this.#list.append(...others.map((/** @type {any} */ session) => this.#row(session)));
     } catch {

@@ -9,7 +9,7 @@ import { Compose } from "./desk-compose.js";
 import { Conversation } from "./desk-conversation.js";
 import { Ended } from "./desk-ended.js";
 import { HelpDialog, Palette, alt, ctrl, listenForKeys } from "./desk-keys.js";
-import { framed, refusal, view, visitorName } from "./desk-kit.js";
+import { framed, givenName, refusal, view, visitorName } from "./desk-kit.js";
 import { SessionList, WaitingLine } from "./desk-lists.js";
 import { Notices } from "./desk-notices.js";
 import { Notes } from "./desk-notes.js";
@@ -38,6 +38,8 @@ export class Desk {
   /** Where to go back to after a look at another session. @type {string | null} */
   #before = null;
   #position = view.get("position") ?? null;
+  /** The focus was in the text field before a reload. */
+  #wasWriting = view.get("writing") === true;
   /** What is said at the top is about a message that will be sent again by itself. */
   #sending = false;
   #update = framed(() => this.#draw());
@@ -66,6 +68,8 @@ export class Desk {
   #notice = el("p", { className: "notice", role: "alert", hidden: true, "data-testid": "error" });
   #news = el("p", { className: "news", role: "status", hidden: true, "data-testid": "news" });
   #end = el("button", { type: "button", className: "danger", "data-testid": "end", onclick: () => this.#endSession() }, w("end"));
+  /** @type {string | null} */
+  #ending = null;
   #toTalk = el("button", { type: "button", className: "flat not-wide", "data-testid": "to-talk", onclick: () => this.#showPane("talk") }, w("toTalk"));
   #panes;
   element;
@@ -105,7 +109,7 @@ export class Desk {
       leave: () => this.#leave(),
     });
     this.#transfer = new TransferForm(() => this.#colleagues(), (target, note) => this.#moveTo(target, note));
-    this.#past = new PastSessions(client, (session) => this.#look(session));
+    this.#past = new PastSessions(client, (session) => this.#look(session), (session) => this.#told(session));
     this.#visitor = new VisitorPane(client, [this.#transfer.toggle, this.#end, this.#transfer.element], this.#past.element);
     this.#bar = new Bar(client, host.name, {
       title: w("console"),
@@ -132,6 +136,7 @@ export class Desk {
     this.#position = null;
     view.set("selected", sessionId);
     this.#transfer.reset();
+    this.#askEnd(null);
     this.#say("");
     if (sessionId) this.#notices.clear(sessionId);
     this.#showPane(sessionId ? "talk" : "list");
@@ -160,6 +165,7 @@ export class Desk {
     listenForKeys(this.#commands);
     addEventListener("pagehide", () => {
       view.set("position", this.#conversation.position);
+      view.set("writing", this.#compose.element.contains(document.activeElement));
       this.#sessions.keep();
     });
   }
@@ -186,6 +192,8 @@ export class Desk {
     if (session !== this.#shown) {
       this.#shown = session;
       this.#conversation.show(session, this.#position);
+      if (session && this.#wasWriting) this.#compose.focus();
+      if (session) this.#wasWriting = false;
     } else this.#conversation.update();
     this.#visitor.element.hidden = session === null;
     if (!session) return;
@@ -212,6 +220,12 @@ export class Desk {
   #showPane(pane) {
     this.#panes.dataset.pane = pane;
     view.set("pane", pane);
+  }
+
+  /** @param {any} session */
+  #told(session) {
+    this.#visitor.told(session);
+    this.#update();
   }
 
   /** Looks at a session that was found or is past. @param {any} session */
@@ -247,9 +261,20 @@ export class Desk {
     if (await this.#do(() => this.#client.claim({ sessionId }), { agent_unavailable: w("claimFull"), conflict: w("claimLost") })) this.select(sessionId);
   }
 
+  /** Asked twice, since nothing brings a conversation back. */
   #endSession() {
     const session = this.#session;
-    if (session) this.#do(() => this.#client.end({ sessionId: session.sessionId }));
+    if (!session) return;
+    if (this.#ending !== session.sessionId) return this.#askEnd(session.sessionId);
+    this.#askEnd(null);
+    this.#do(() => this.#client.end({ sessionId: session.sessionId }));
+  }
+
+  /** @param {string | null} sessionId the session whose end the next press confirms */
+  #askEnd(sessionId) {
+    this.#ending = sessionId;
+    this.#end.textContent = w(sessionId ? "endSure" : "end");
+    this.#end.dataset.sure = String(sessionId !== null);
   }
 
   async #colleagues() {
@@ -275,7 +300,7 @@ export class Desk {
   /** What `{{…}}` in a canned reply stands for. */
   #values() {
     const session = this.#session;
-    return { visitor: session?.userInfo?.name, agent: this.#host.name, source: session?.source ?? undefined, date: dateOf(serverNow()) };
+    return { visitor: givenName(session?.userInfo), agent: this.#host.name, source: session?.source ?? undefined, date: dateOf(serverNow()) };
   }
 
   /** @returns {Command[]} */

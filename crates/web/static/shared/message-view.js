@@ -73,8 +73,8 @@ export class MessageView {
     if (!incoming && (!senderId || senderId === this.#client.me.id)) return t("you");
     const { userInfo, agentInfo } = session ?? {};
     if (senderType === "user") return userInfo?.name || senderId || "";
-    // A former agent of the session is known by id only, which tells a person nothing.
-    return (agentInfo?.adminId === senderId && agentInfo?.name) || t("agent");
+    // A former agent of the session is known by id only, which tells a person nothing; here as before they left.
+    return (agentInfo?.adminId === senderId && agentInfo?.name) || this.#name || t("agent");
   }
 
   /** @param {string} content */

@@ -50,6 +50,8 @@ export class Conversation {
     this.#offline.textContent = offlineMessage || t("offline");
     this.#composer.element.hidden = this.#end.hidden = ended;
     this.#ended.hidden = this.#restart.hidden = !ended;
+    // Nothing to rate before somebody was there.
+    this.#rating.element.hidden = !ended && !session.agentInfo;
     this.#rating.update(session.rating);
     this.#list.update();
   }
