@@ -97,7 +97,7 @@ impl Fanout {
         self.board.note(envelope);
         match &envelope.event {
             Event::SessionOpened { .. } => self.news.touch(),
-            Event::SessionRated { .. } => {}
+            Event::SessionRated { session_id, .. } => self.rated(*session_id).await?,
             Event::SessionAssigned { session_id, user_id, admin_id, from, version, .. } => {
                 self.owners().note(*session_id, *version, Some(admin_id));
                 if let Some(from) = from {
@@ -200,6 +200,16 @@ impl Fanout {
         self.push_user(user, &push, origin).await;
         if let Some(admin) = admin {
             self.push_agent(admin, &push, origin).await;
+        }
+        Ok(())
+    }
+
+    /// Whoever served last sees the rating as it is by now (S3).
+    async fn rated(&self, session: SessionId) -> Result<(), DeskError> {
+        let Some(session) = self.stores.sessions.find(session).await? else { return Ok(()) };
+        if let (Some(admin), Some(rating)) = (&session.admin_id, session.rating) {
+            let push = Push::Rated { session_id: session.id, rating };
+            self.push_agent(admin, &push, None).await;
         }
         Ok(())
     }

@@ -215,9 +215,9 @@ fn audience(event: &Event, nodes: BTreeSet<NodeName>) -> Option<Audience> {
         | Event::SessionAssigned { .. }
         | Event::SessionRequeued { .. }
         | Event::SessionEnded { .. }
+        | Event::SessionRated { .. }
         | Event::AgentChanged { .. }
         | Event::NoteAdded { .. } => Some(Audience::Others),
-        Event::SessionRated { .. } => None,
     }
 }
 
@@ -336,6 +336,7 @@ impl Relayed {
             Push::Message { .. }
             | Push::Assigned { .. }
             | Push::Ended { .. }
+            | Push::Rated { .. }
             | Push::Requeued { .. }
             | Push::QueuePosition { .. }
             | Push::SessionNew(_)

@@ -211,6 +211,7 @@ impl Watchers {
             Push::Message { .. }
             | Push::Assigned { .. }
             | Push::Ended { .. }
+            | Push::Rated { .. }
             | Push::Requeued { .. }
             | Push::OfflineNotice
             | Push::QueuePosition { .. }

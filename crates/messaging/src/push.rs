@@ -7,7 +7,7 @@ use kefu_console::{BoardFigures, Note, PageView};
 use kefu_core::{
     Actor, AdminId, AgentInfo, ConnId, MsgId, Person, Seq, SessionId, Timestamp, UserInfo,
 };
-use kefu_session::Session;
+use kefu_session::{Rating, Session};
 
 use crate::{Message, MessageStatus, Parties, Side};
 
@@ -97,6 +97,13 @@ pub enum Push {
         ended_by: Option<Actor>,
         /// When.
         time: Timestamp,
+    },
+    /// `chat.session.rated`, to who served it last.
+    Rated {
+        /// The session.
+        session_id: SessionId,
+        /// As stored.
+        rating: Rating,
     },
     /// `chat.session.requeued`.
     Requeued {

@@ -10,7 +10,7 @@ use crate::server::ServerFrame;
 use crate::server::agent::{AgentStatus, QueueList, SessionRemoved};
 use crate::server::message::{MessageObject, PeerAck, SignLinks};
 use crate::server::session::{
-    QueuePosition, SessionAssigned, SessionEnded, SessionRead, SessionRequeued,
+    QueuePosition, SessionAssigned, SessionEnded, SessionRated, SessionRead, SessionRequeued,
 };
 use crate::vocabulary::{Availability, EndedBy, SenderType, Typing};
 
@@ -52,6 +52,9 @@ pub fn frame_of_push(push: &Push, links: &dyn SignLinks, locale: Locale) -> Serv
             ended_by: ended_by.as_ref().map(EndedBy::from),
             time: Some(*time),
         }),
+        Push::Rated { session_id, rating } => {
+            ServerFrame::SessionRated(SessionRated::new(*session_id, rating))
+        }
         Push::Requeued { session_id, reason } => ServerFrame::SessionRequeued(SessionRequeued {
             session_id: *session_id,
             reason: (*reason).to_owned(),

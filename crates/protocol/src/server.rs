@@ -64,7 +64,7 @@ frames! {
         "chat.agent.status" => AgentStatus(AgentStatus),
         /// The answer to `chat.history`.
         "chat.history" => History(History),
-        /// The answer to `chat.session.rate`.
+        /// A rating as it is stored. The answer to `chat.session.rate`, and a push to the agent who served last (S3).
         "chat.session.rated" => SessionRated(SessionRated),
         /// The answer to `chat.session.transfer`.
         "chat.session.transferred" => SessionTransferred(SessionTransferred),

@@ -72,6 +72,8 @@ export interface SessionObject {
   startedAt: number;
   endedAt?: number;
   rating?: number;
+  /** What the visitor said with it; agents only. */
+  ratingContent?: string;
   userInfo?: UserInfo;
   source?: string;
   unreadCount?: number;

@@ -30,8 +30,11 @@ export class VisitorPane {
   /** @type {any} */
   #told = null;
   #rating = el("p", { className: "rating", "data-testid": "rating" });
+  #comment = el("p", { className: "said", "data-testid": "rating-comment" });
+  /** What came with ratings while this page was open. @type {Map<string, string>} */
+  #comments = new Map();
   #actions = el("div", { className: "buttons" });
-  element = el("div", { className: "visitor" }, el("header", {}, this.#avatar, this.#name, this.#vip), this.#facts, this.#rating, this.#actions);
+  element = el("div", { className: "visitor" }, el("header", {}, this.#avatar, this.#name, this.#vip), this.#facts, this.#rating, this.#comment, this.#actions);
 
   /**
    * @param {import("./client.js").Client} client
@@ -41,6 +44,7 @@ export class VisitorPane {
   constructor(client, actions, past) {
     this.#actions.append(...actions);
     this.element.append(past);
+    client.on("chat.session.rated", ({ sessionId, content }) => this.#comments.set(sessionId, content));
     // The gateway tells a page when the visitor comes to it, and keeps none: a reload must not lose it.
     client.on("chat.page", ({ sessionId, url, title, language: tongue }) => {
       const pages = Object.entries({ ...view.get("pages"), [sessionId]: { url, title, language: tongue } });
@@ -60,6 +64,9 @@ export class VisitorPane {
     this.#vip.hidden = !userInfo?.vip;
     this.#drawAvatar(visitorName(userInfo, sessionId), webAddress(userInfo?.avatar));
     this.#rating.hidden = !rating;
+    const comment = rating ? (this.#comments.get(sessionId) ?? session.ratingContent) : "";
+    this.#comment.hidden = !comment;
+    setText(this.#comment, comment ?? "");
     setText(this.#rating, rating ? `${"★".repeat(rating)}${"☆".repeat(5 - rating)} ${w("ratedOf", { rating })}` : "");
     this.#drawFacts(session);
   }

@@ -248,14 +248,14 @@ async fn older_messages_come_on_scroll_and_nothing_jumps() -> Result<()> {
     ming.until("messages().length === 50 && last().seq === 80").await?;
     ming.until(r#"$("messages").scrollTop > 500"#).await?;
 
-    // Near the upper end, where one still sees the oldest loaded ones. Measured within the list:
-    // the panel may still be moving in.
-    let place = r#"$("messages").querySelector("[data-seq='33']").getBoundingClientRect().top
+    // At the upper end, under the day's separator. Measured within the list: the panel may still be
+    // moving in.
+    let place = r#"$("messages").querySelector("[data-seq='31']").getBoundingClientRect().top
         - $("messages").getBoundingClientRect().top"#;
     ming.run(
         r#"const log = document.querySelector("kefu-widget").shadowRoot.querySelector("[role=log]");
         const top = (element) => element.getBoundingClientRect().top;
-        log.scrollTop = 55; window.before = top(log.querySelector("[data-seq='33']")) - top(log)"#,
+        log.scrollTop = 0; window.before = top(log.querySelector("[data-seq='31']")) - top(log)"#,
     )
     .await?;
     ming.until("messages().length === 80").await?;

@@ -295,6 +295,7 @@ pub(crate) const fn kind(push: &Push) -> &'static str {
         Push::Typing { .. } => "typing ends",
         Push::Assigned { .. } => "assigned",
         Push::Ended { .. } => "ended",
+        Push::Rated { .. } => "rated",
         Push::Requeued { .. } => "requeued",
         Push::OfflineNotice => "offline_notice",
         Push::QueuePosition { .. } => "position",

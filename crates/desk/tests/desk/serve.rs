@@ -126,6 +126,31 @@ async fn an_end_is_answered_to_its_origin_and_pushed_to_everybody_else_once() {
     assert_eq!(scene.kinds(10), ["ended"], "S4: told once");
 }
 
+/// S3: whoever served last is told of each rating, as it is stored.
+#[tokio::test(start_paused = true)]
+async fn a_rating_is_told_to_who_served_last() {
+    let scene = Scene::start();
+    let session = scene.talking().await;
+    scene.agent("a2", 20, 5).await;
+    let rate = async |score, comment: &str| {
+        let request = RatingRequest { score, comment: comment.to_owned() };
+        scene.desk.rate(&visitor("u1"), session, &request, &trace()).await.expect("S3");
+        idle().await;
+    };
+    scene.desk.end(&visitor("u1"), session, NOWHERE, &trace()).await.expect("ended");
+    idle().await;
+    scene.people.log().clear();
+    rate(2, "slow").await;
+    rate(4, "well, in the end").await;
+    let told = |push: &Push| match push {
+        Push::Rated { rating, .. } => Some((rating.score, rating.comment.clone())),
+        _ => None,
+    };
+    let told: Vec<_> = scene.pushes(10).iter().filter_map(told).collect();
+    assert_eq!(told, [(2, "slow".to_owned()), (4, "well, in the end".to_owned())]);
+    assert_eq!((scene.kinds(1), scene.kinds(20)), (vec![], vec![]), "nobody else");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_free_place_is_filled_when_a_session_ends_or_moves() {
     let scene = Scene::start();

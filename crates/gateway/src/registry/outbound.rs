@@ -72,6 +72,7 @@ impl Effect {
             }
             Push::PeerAck { .. }
             | Push::Typing { .. }
+            | Push::Rated { .. }
             | Push::Requeued { .. }
             | Push::OfflineNotice
             | Push::QueuePosition { .. }
@@ -132,6 +133,7 @@ impl Outbound {
             | Push::PeerAck { .. }
             | Push::Assigned { .. }
             | Push::Ended { .. }
+            | Push::Rated { .. }
             | Push::Requeued { .. }
             | Push::OfflineNotice
             | Push::QueuePosition { .. }

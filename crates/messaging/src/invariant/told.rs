@@ -139,6 +139,7 @@ fn session_of(push: &Push) -> Option<SessionId> {
         | Push::Typing { session_id, .. }
         | Push::Assigned { session_id, .. }
         | Push::Ended { session_id, .. }
+        | Push::Rated { session_id, .. }
         | Push::Requeued { session_id, .. }
         | Push::QueuePosition { session_id, .. }
         | Push::SessionRemoved { session_id, .. } => Some(*session_id),
@@ -168,6 +169,7 @@ fn is_for(to: &Person, push: &Push) -> bool {
         | Push::OfflineNotice
         | Push::QueuePosition { .. } => side == Side::User,
         Push::SessionNew(_)
+        | Push::Rated { .. }
         | Push::SessionRemoved { .. }
         | Push::QueueList { .. }
         | Push::AgentStatus { .. }

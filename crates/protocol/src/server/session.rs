@@ -44,6 +44,10 @@ pub struct SessionObject {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Score>")]
     pub rating: Option<u8>,
+    /// What they said with it; only to agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Comment>")]
+    pub rating_content: Option<String>,
     /// Its user; only to agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_info: Option<UserInfo>,
@@ -78,6 +82,7 @@ pub fn session_object(
         started_at: session.started_at,
         ended_at: session.ended_at,
         rating: session.rating.as_ref().map(|rating| rating.score),
+        rating_content: None,
         user_info: None,
         source: None,
         unread_count: None,
@@ -96,7 +101,9 @@ impl SessionObject {
     /// transfer.
     #[must_use]
     pub fn for_agent(self, session: &Session, unread_count: u32, note: Option<String>) -> Self {
+        let comment = session.rating.as_ref().map(|rating| &rating.comment);
         Self {
+            rating_content: comment.filter(|comment| !comment.is_empty()).cloned(),
             user_info: Some((&session.user_info()).into()),
             source: Some(session.source.clone()),
             unread_count: Some(unread_count),

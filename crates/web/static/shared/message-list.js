@@ -73,11 +73,13 @@ export class MessageList {
     if (scrollTop < NEAR_PX) this.#loadOlder();
   }
 
-  /** The first row in sight, even in part: while one reads up there it stays where it is. */
+  /**
+   * The first message in sight, even in part: while one reads up there it stays where it is. Not a day's
+   * separator, which goes up in front of older messages.
+   */
   #topmost() {
     const edge = top(this.#log);
-    const [, ...rows] = this.#log.children;
-    return rows.find((/** @type {Element} */ row) => row.getBoundingClientRect().bottom > edge);
+    return [...this.#log.querySelectorAll("article")].find((row) => row.getBoundingClientRect().bottom > edge);
   }
 
   #keepEnd() {

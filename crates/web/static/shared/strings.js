@@ -43,7 +43,7 @@ define({
     error_disconnected: "there is no connection",
     error_not_found: "this conversation is not open to you",
     error_forbidden: "this site may not use this chat",
-    error_unauthenticated: "you are not signed in",
+    error_unauthenticated: "please sign in on this page to chat",
     error_other: "something went wrong ({code})",
   },
   "zh-CN": {
@@ -87,7 +87,7 @@ define({
     error_disconnected: "没有网络连接",
     error_not_found: "无法访问该会话",
     error_forbidden: "本网站未获准使用此客服",
-    error_unauthenticated: "您尚未登录",
+    error_unauthenticated: "请先登录本页面，再开始咨询",
     error_other: "出错了（{code}）",
   },
 });

@@ -56,7 +56,7 @@ export class Panel {
     const why = reason === 4001 ? "unauthenticated" : reason;
     this.#state.textContent = state === "closed" && typeof why === "string" ? errorText(why) : t(state);
     this.#reconnect.hidden = state !== "closed";
-    this.#start.hidden = current !== null || state === "connecting";
+    this.#start.hidden = current !== null || state === "connecting" || state === "closed";
     this.#showAgent();
     if (current && current.sessionId !== this.#conversation?.sessionId) this.#enter(current.sessionId);
     this.#conversation?.update();

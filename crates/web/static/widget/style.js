@@ -65,6 +65,7 @@ export const style = css`
   .avatar { display: block; width: 2.25rem; height: 2.25rem; overflow: hidden; border-radius: 50%; background: var(--own); text-align: center; line-height: 2.25rem; }
   .avatar img { display: block; width: 100%; height: 100%; object-fit: cover; }
   .agent, .connection, .sender, .meta, .typing, .day, .counter { color: var(--soft); font-size: 0.85rem; }
+  .connection::first-letter, .notice::first-letter { text-transform: uppercase; }
   .connection[data-state="reconnecting"], .connection[data-state="closed"], .notice, .over, [data-state="failed"] .receipt { color: var(--warn); }
   .state { padding: 0.4rem 0.75rem; border-inline-start: 4px solid var(--accent); background: var(--ground); }
   .talk, .thread { display: flex; flex: 1; flex-direction: column; gap: 0.4rem; min-height: 0; }
