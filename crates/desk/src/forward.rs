@@ -1,6 +1,6 @@
 //! From this node to the others: committed events to where the people concerned are (N1).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -117,16 +117,13 @@ impl Forward {
 
     /// Says several events, in order, with one question where the people are and one answer to all.
     async fn say_together(&self, envelopes: &[&Envelope]) -> Result<(), StoreFault> {
-        let people: Vec<_> = envelopes.iter().flat_map(|e| addressees(&e.event)).collect();
-        let of_each = match people.is_empty() {
-            true => Vec::new(),
-            false => self.presence.list_nodes(&people).await?,
-        };
-        let mut of_each = of_each.into_iter();
+        let people = envelopes.iter().flat_map(|envelope| addressees(&envelope.event)).collect();
+        let of_each = self.nodes_of(people).await?;
         let mut words = Vec::with_capacity(envelopes.len());
         for envelope in envelopes {
-            let theirs = of_each.by_ref().take(addressees(&envelope.event).len());
-            let mut nodes: BTreeSet<NodeName> = theirs.flatten().collect();
+            let addressees = addressees(&envelope.event);
+            let theirs = addressees.iter().filter_map(|person| of_each.get(person));
+            let mut nodes: BTreeSet<NodeName> = theirs.flatten().cloned().collect();
             nodes.extend(self.onlookers(envelope));
             nodes.remove(&self.node);
             if let Some(audience) = audience(&envelope.event, nodes) {
@@ -139,6 +136,19 @@ impl Forward {
             }
         }
         self.say_words(&words).await
+    }
+
+    /// Where each of them is connected, asked once for all of them.
+    async fn nodes_of(
+        &self,
+        people: BTreeSet<Person>,
+    ) -> Result<BTreeMap<Person, BTreeSet<NodeName>>, StoreFault> {
+        if people.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let people: Vec<_> = people.into_iter().collect();
+        let of_each = self.presence.list_nodes(&people).await?;
+        Ok(people.into_iter().zip(of_each).collect())
     }
 
     async fn say_words(&self, words: &[(Audience, NodeMessage)]) -> Result<(), StoreFault> {
@@ -182,10 +192,10 @@ impl Forward {
 
     /// Pushes of one moment, in order. Whoever is nowhere else costs no word.
     async fn relay(&self, pushes: &[Outgoing]) -> Result<(), StoreFault> {
-        let people: Vec<_> = pushes.iter().map(|push| push.to.clone()).collect();
-        let of_each = self.presence.list_nodes(&people).await?;
+        let of_each = self.nodes_of(pushes.iter().map(|push| push.to.clone()).collect()).await?;
         let mut words = Vec::new();
-        for (Outgoing { to, push, trace_id }, mut nodes) in pushes.iter().zip(of_each) {
+        for Outgoing { to, push, trace_id } in pushes {
+            let mut nodes = of_each.get(to).cloned().unwrap_or_default();
             let session = push.session();
             nodes.extend(session.into_iter().flat_map(|id| self.watchers.nodes_of(id)));
             nodes.remove(&self.node);
@@ -381,3 +391,6 @@ impl Relayed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

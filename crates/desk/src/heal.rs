@@ -12,8 +12,10 @@ use crate::{Desk, Position};
 /// Sessions looked up in one statement.
 const CHUNK: usize = 1_000;
 
-/// Sessions whose receipts are told between two rests.
+/// Pages of receipts that are told between two rests.
 const TOGETHER: usize = 50;
+/// Pages of a session whose receipts are told again: more than a person's page shows while it stays open.
+const PAGES: usize = 20;
 /// That rest: the store serves people first.
 const PACE: Duration = Duration::from_millis(20);
 
@@ -80,22 +82,31 @@ impl Desk {
         Ok(())
     }
 
-    /// Tells again how the newest messages of everybody here stand: the word of a receipt is said once,
+    /// Tells again how the messages of everybody here stand, the newest first: the word of a receipt is said once,
     /// and no row tells when it was recorded (N4). Repeating one changes nothing for its client.
     pub(crate) async fn repeat_receipts(&self) -> Result<(), StoreFault> {
         let mut of_session: BTreeMap<SessionId, Vec<Position>> = BTreeMap::new();
         for position in self.connections.positions() {
             of_session.entry(position.session_id).or_default().push(position);
         }
-        let newest = Window::Before(Seq(i64::MAX));
-        for (index, (session, positions)) in of_session.iter().enumerate() {
-            if index > 0 && index % TOGETHER == 0 {
-                // A chosen pace (N4).
-                tokio::time::sleep(PACE).await;
-            }
-            let page = self.stores.messages.history(*session, newest, PageLimit::MAX).await?;
-            for position in positions {
-                self.repeat_to(position, &page.items).await;
+        let mut read = 0;
+        for (session, positions) in &of_session {
+            let mut upto = Seq(i64::MAX);
+            for _ in 0..PAGES {
+                if read > 0 && read % TOGETHER == 0 {
+                    // A chosen pace (N4).
+                    tokio::time::sleep(PACE).await;
+                }
+                read += 1;
+                let (window, limit) = (Window::Before(upto), PageLimit::MAX);
+                let page = self.stores.messages.history(*session, window, limit).await?;
+                for position in positions {
+                    self.repeat_to(position, &page.items).await;
+                }
+                match page.items.first() {
+                    Some(oldest) if page.has_more => upto = oldest.seq,
+                    Some(_) | None => break,
+                }
             }
         }
         Ok(())

@@ -219,6 +219,11 @@ impl<S: ?Sized> Late<S> {
         self.is_next.store(true, Ordering::SeqCst);
         &self.gate
     }
+
+    /// The gate of the answer that is held.
+    pub const fn gate(&self) -> &Gate {
+        &self.gate
+    }
 }
 
 impl<S: ?Sized + Send + Sync> Late<S> {

@@ -2,10 +2,11 @@
 //! gets nothing more of it (A3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kefu_assignment::Origin;
-use kefu_core::{ConnId, ErrorCode, SessionId};
-use kefu_desk::{DeskError, Stores};
+use kefu_core::{ConnId, ErrorCode, Seq, SessionId};
+use kefu_desk::{DeskError, Position, Stores};
 use kefu_messaging::{MessageStatus, MessageStore, Push, SessionOffer};
 use kefu_session::SessionStore;
 use kefu_testkit::Late;
@@ -119,4 +120,84 @@ async fn a_claim_is_not_given_after_the_session_was_taken_away() {
     let refused = claimed.expect_err("it is somebody else's by now");
     assert_eq!(refused.code(), ErrorCode::Conflict, "Z6");
     assert_eq!(scene.kinds(20), ["session_new"]);
+}
+
+/// How long what is already on its way takes.
+const LAG: Duration = Duration::from_millis(50);
+
+#[tokio::test(start_paused = true)]
+async fn typing_by_a_row_read_before_a_transfer_goes_between_who_holds_the_session_now() {
+    let new: &[&str] = &["session_new", "typing"];
+    for (by, conn, to_new) in [(visitor("u1"), 1, new), (agent("a1"), 10, &new[..1])] {
+        let Delayed { scene, sessions, .. } = delayed();
+        let session = scene.talking().await;
+        scene.agent("a2", 20, 5).await;
+        let gate = sessions.hold_next();
+        let typed = scene.types(&by, conn, session);
+        let transferred = async {
+            gate.held(1).await;
+            scene.transfer(&agent("a1"), session, "a2").await;
+            idle().await;
+            gate.open();
+        };
+        tokio::join!(typed, transferred);
+        idle().await;
+        assert_eq!(scene.kinds(10), ["session_removed"], "A3");
+        assert_eq!(scene.kinds(20), to_new, "P3: who has it now sees the visitor type");
+        assert_eq!(scene.kinds(1), ["assigned"], "A3: nobody sees a former owner type");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn typing_on_its_way_does_not_overtake_a_transfer() {
+    let scene = Scene::start();
+    let session = scene.talking().await;
+    scene.agent("a2", 20, 5).await;
+    scene.people.lag("typing", LAG);
+    scene.types(&visitor("u1"), 1, session).await;
+    pass(0.01).await;
+    scene.transfer(&agent("a1"), session, "a2").await;
+    pass(0.3).await;
+    assert_eq!(scene.kinds(10), ["typing", "session_removed"], "A3: nothing after it");
+}
+
+/// `a1` lacks a message, and the second look of healing has just read it.
+async fn healing(
+    Delayed { scene, messages, .. }: Delayed,
+) -> (Scene, SessionId, Arc<Late<dyn MessageStore>>) {
+    let scene = scene.sweeping();
+    let session = scene.talking().await;
+    scene.agent("a2", 20, 5).await;
+    let message = scene.say(&visitor("u1"), 1, session, "k").await;
+    scene.acknowledge(&agent("a1"), &message).await;
+    idle().await;
+    scene.people.log().clear();
+    let (conn, person) = (ConnId(10), agent("a1").person());
+    let position = Position { conn, person, session_id: session, written: Seq(0) };
+    scene.people.place(&[position]);
+    // After the first look (M5); the second one is the next that reads messages.
+    pass(15.0).await;
+    messages.hold_next().held(1).await;
+    (scene, session, messages)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_healing_read_before_a_transfer_reaches_no_former_owner() {
+    let (scene, session, messages) = healing(delayed()).await;
+    scene.transfer(&agent("a1"), session, "a2").await;
+    idle().await;
+    messages.gate().open();
+    idle().await;
+    assert_eq!(scene.kinds(10), ["session_removed"], "A3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_healed_does_not_overtake_a_transfer() {
+    let (scene, session, messages) = healing(delayed()).await;
+    scene.people.lag("message", LAG);
+    messages.gate().open();
+    pass(0.01).await;
+    scene.transfer(&agent("a1"), session, "a2").await;
+    pass(0.3).await;
+    assert_eq!(scene.kinds(10), ["message", "session_removed"], "A3: nothing after it");
 }

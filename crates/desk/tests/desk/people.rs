@@ -10,6 +10,8 @@ use kefu_desk::{Connections, Position};
 use kefu_messaging::{Message, Push, Pusher, Reach};
 use tokio::time::Instant;
 
+use crate::common::kind;
+
 /// One push to one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
@@ -26,8 +28,8 @@ pub(crate) struct People {
     positions: Mutex<Vec<Position>>,
     /// How far each connection has each session, where a test has it followed as a gateway does (M5).
     served: Mutex<Option<BTreeMap<(ConnId, SessionId), Seq>>>,
-    /// How long a message is on its way from the decision to the connection.
-    lag: Mutex<Duration>,
+    /// What is long on its way from the decision to the connection, and how long.
+    lag: Mutex<Option<(&'static str, Duration)>>,
 }
 
 impl People {
@@ -43,9 +45,17 @@ impl People {
         })
     }
 
-    /// From now on messages take this long.
-    pub(crate) fn lag(&self, lag: Duration) {
-        *self.lag.lock().expect("no panic") = lag;
+    /// From now on pushes of this name take this long.
+    pub(crate) fn lag(&self, name: &'static str, lag: Duration) {
+        *self.lag.lock().expect("no panic") = Some((name, lag));
+    }
+
+    async fn travel(&self, push: &Push) {
+        let lag = *self.lag.lock().expect("no panic");
+        if let Some((_, lag)) = lag.filter(|(name, _)| *name == kind(push)) {
+            // tidy: time is paused
+            tokio::time::sleep(lag).await;
+        }
     }
 
     /// From now on the positions come from what is pushed.
@@ -91,7 +101,7 @@ impl People {
 
     fn note(&self, conn: ConnId, push: &Push) {
         let second = self.start.elapsed().as_millis() as f64 / 1_000.0;
-        tracing::info!(target: "probe", "{} to {conn}", crate::common::kind(push));
+        tracing::info!(target: "probe", "{} to {conn}", kind(push));
         self.log().push(Sent { second, conn, push: push.clone() });
         if let Some(served) = &mut *self.served.lock().expect("no panic") {
             advance(served, conn, push);
@@ -133,11 +143,7 @@ fn carry(served: &mut BTreeMap<(ConnId, SessionId), Seq>, conn: ConnId, message:
 #[async_trait]
 impl Pusher for People {
     async fn push(&self, to: &Person, push: &Push, except: Option<ConnId>) -> Reach {
-        let lag = *self.lag.lock().expect("no panic");
-        if matches!(push, Push::Message { .. }) && !lag.is_zero() {
-            // tidy: time is paused
-            tokio::time::sleep(lag).await;
-        }
+        self.travel(push).await;
         let reached = self.matching(|conn, person| person == to && Some(conn) != except);
         reached.iter().for_each(|conn| self.note(*conn, push));
         Reach { connections: reached.len() }
@@ -173,6 +179,7 @@ impl Connections for People {
     }
 
     async fn push_one(&self, conn: ConnId, push: &Push) {
+        self.travel(push).await;
         self.note(conn, push);
     }
 

@@ -1,7 +1,8 @@
 //! Receipts between nodes: their word is said once, and what it said is found again when it was lost
 //! (M3, N4).
 
-use kefu_messaging::{MessageStatus, Push};
+use kefu_messaging::{MessageStatus, Push, Receipt};
+use kefu_testkit::build::trace;
 
 use super::{House, Node, clear, talking};
 use crate::common::{agent, idle, pass, visitor};
@@ -73,4 +74,28 @@ async fn the_former_owner_is_told_of_no_receipt_after_a_gap() {
     pass(6.0).await;
     assert_eq!(told(&b, 10), [], "A3");
     assert_eq!(told(&c, 20), [(1, MessageStatus::Delivered)], "M2: who holds the side now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn receipts_of_more_than_a_page_are_all_told_after_the_gap() {
+    let house = House::build();
+    let (a, b) = (house.node("a").await, house.node("b").await);
+    let session = talking(&a, &b).await;
+    let mut last = a.scene.say(&visitor("u1"), 1, session, "1").await;
+    for n in 2..=120 {
+        last = a.scene.say(&visitor("u1"), 1, session, &n.to_string()).await;
+    }
+    idle().await;
+    house.wire.cut(&a.scene.node);
+    let (by, trace) = (agent("a1"), trace());
+    let read = b.scene.desk.acknowledge(&by, None, last.msg_id, Receipt::Read, true, &trace);
+    read.await.expect("taken");
+    pass(1.0).await;
+    assert_eq!(told(&a, 1), [], "N5");
+    house.wire.mend(&a.scene.node);
+    pass(6.0).await;
+    let mut told = told(&a, 1);
+    told.sort_unstable_by_key(|(seq, _)| *seq);
+    let all: Vec<_> = (1..=120).map(|seq| (seq, MessageStatus::Read)).collect();
+    assert_eq!(told, all, "N4: none of them stays merely stored on the screen");
 }

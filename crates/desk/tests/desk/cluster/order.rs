@@ -206,7 +206,7 @@ async fn a_message_of_another_node_does_not_overtake_a_transfer_of_this_one() {
     b.scene.agent("a2", 20, 5).await;
     idle().await;
     b.clear();
-    b.scene.people.lag(Duration::from_millis(50));
+    b.scene.people.lag("message", Duration::from_millis(50));
     // The message is being told by the ear, the transfer by the desk's own fan-out.
     a.scene.say(&visitor("u1"), 1, session, "k").await;
     pass(0.01).await;
@@ -215,6 +215,34 @@ async fn a_message_of_another_node_does_not_overtake_a_transfer_of_this_one() {
     let told = b.scene.kinds(10);
     assert_eq!(told, ["message", "session_removed"], "A3: nothing after it was taken away");
     assert_eq!(b.scene.kinds(20)[..2], ["session_new", "message"], "2.7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_of_another_node_does_not_overtake_a_transfer_of_this_one() {
+    for name in ["typing", "peer_ack", "read"] {
+        let house = House::build();
+        let (a, b) = (house.node("a").await, house.node("b").await);
+        let session_id = talking(&a, &b).await;
+        let message = b.scene.say(&agent("a1"), 10, session_id, "k").await;
+        b.scene.agent("a2", 20, 5).await;
+        idle().await;
+        b.clear();
+        let (msg_id, seq, status) = (message.msg_id, message.seq, MessageStatus::Delivered);
+        let push = match name {
+            "typing" => Relayed::Typing { session_id, is_typing: true },
+            "peer_ack" => Relayed::PeerAck { session_id, msg_id, seq, status },
+            _ => Relayed::Read { session_id, seq },
+        };
+        b.scene.people.lag(name, Duration::from_millis(50));
+        // Its check is done and it is on its way, while the session is handed on here.
+        let word = NodeMessage::Push { to: agent("a1").person(), push, trace_id: None };
+        let to = BTreeSet::from([b.scene.node.clone()]);
+        house.wire.node(named("elsewhere")).send(&to, &word).await.expect("whole");
+        pass(0.01).await;
+        b.scene.transfer(&agent("a1"), session_id, "a2").await;
+        pass(0.3).await;
+        assert_eq!(b.scene.kinds(10), [name, "session_removed"], "A3: nothing after it");
+    }
 }
 
 #[tokio::test(start_paused = true)]
