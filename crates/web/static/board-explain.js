@@ -34,7 +34,10 @@ export class Explain {
   /** @param {import("./client.js").Client} client @param {(adminId: string | null) => string} nameOf */
   constructor(client, nameOf) {
     this.#client = client;
-    this.#nameOf = nameOf;
+    this.#nameOf = (/** @type {string | null} */ adminId) => {
+      const { agentInfo } = this.#session ?? {};
+      return (agentInfo?.adminId === adminId && agentInfo?.name) || nameOf(adminId);
+    };
   }
 
   /** Reads the records of a session, anew when something was decided since. @param {import("./client.js").Session} session */

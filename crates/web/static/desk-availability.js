@@ -28,7 +28,10 @@ export class Availability {
     this.#client = client;
     this.element.addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
-      goOnline(this.cap);
+      if (Number(this.#cap.value) >= 1) return goOnline(this.cap);
+      // Nothing was chosen: the number of before stands again.
+      this.#cap.value = String(client.agent?.maxSessions || FIRST_CAP);
+      this.update();
     });
     this.#offline.addEventListener("click", goOffline);
     client.on("agent", () => this.#takeCap());

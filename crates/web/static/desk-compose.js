@@ -100,6 +100,8 @@ export class Compose {
 
   /** @param {Session | null} session */
   #switch(session) {
+    // What is written in another conversation is for its visitor, unless a note is asked for anew.
+    if (this.#session && this.#options.mayReply) view.set("mode", (this.#mode = "reply"));
     this.#session = session;
     this.#dropped?.abort();
     this.#composer = null;

@@ -21,18 +21,18 @@ const WAIT_VERY_LATE_MS = 180_000;
  * @typedef {{store: Session, since: number | null, unread: number, line: string, at: number}} Summary
  */
 
-/** @param {Session} store @param {Record<string, number>} known @returns {Summary} */
-function summaryOf(store, known) {
+/** @param {Session} store @param {Record<string, number>} known @param {string} me @returns {Summary} */
+function summaryOf(store, known, me) {
   const { messages } = store;
   const last = messages.at(-1) ?? store.lastMessage;
-  return { store, since: waitingSince(store, messages, known[store.sessionId]), unread: store.unreadCount, line: lastLine(last), at: last?.time ?? store.startedAt ?? 0 };
+  return { store, since: waitingSince(store, messages, known[store.sessionId]), unread: store.unreadCount, line: lastLine(last, me), at: last?.time ?? store.startedAt ?? 0 };
 }
 
-/** One line of what was said last. @param {{msgType?: string, senderType: string, content: string} | null | undefined} message */
-function lastLine(message) {
+/** One line of what was said last. @param {{msgType?: string, senderType: string, senderId?: string, content: string} | null | undefined} message @param {string} me */
+function lastLine(message, me) {
   if (!message) return w("saidNothing");
   const text = message.msgType === "image" ? t("image") : message.content;
-  return message.senderType === "agent" ? w("youSaid", { text }) : text;
+  return message.senderType === "agent" && (message.senderId ?? me) === me ? w("youSaid", { text }) : text;
 }
 
 /** @param {number} ms */
@@ -46,6 +46,7 @@ export class SessionList {
   #none = el("p", { className: "empty" });
   #count = el("span", { className: "count" });
   #rows;
+  #client;
   /** @type {Summary[]} As last shown. */
   #shown = [];
   /** @type {any[]} */
@@ -55,8 +56,9 @@ export class SessionList {
   #known = view.get("waits") ?? {};
   element = el("section", { "aria-labelledby": "desk-sessions" }, el("h2", { id: "desk-sessions" }, w("sessions"), " ", this.#count), this.#list, this.#none);
 
-  /** @param {(sessionId: string) => void} select */
-  constructor(select) {
+  /** @param {Client} client @param {(sessionId: string) => void} select */
+  constructor(client, select) {
+    this.#client = client;
     this.#rows = new Rows(this.#list, (sessionId) => sessionRow(sessionId, select));
   }
 
@@ -77,7 +79,7 @@ export class SessionList {
 
   /** @param {Session[]} stores @param {{selected: string | null, fresh: (sessionId: string) => boolean, online: boolean}} state */
   update(stores, { selected, fresh, online }) {
-    this.#shown = this.#sorted(stores.map((store) => summaryOf(store, this.#known)));
+    this.#shown = this.#sorted(stores.map((store) => summaryOf(store, this.#known, this.#client.me.id)));
     this.#attention = this.#shown.reduce((sum, { unread, store }) => sum + (unread || Number(fresh(store.sessionId))), 0);
     this.#none.hidden = stores.length > 0;
     setText(this.#none, w(online ? "noSessionsOnline" : "noSessionsOffline"));

@@ -70,6 +70,8 @@ export class Desk {
   #end = el("button", { type: "button", className: "danger", "data-testid": "end", onclick: () => this.#endSession() }, w("end"));
   /** @type {string | null} */
   #ending = null;
+  /** The next press of "Sign out" is meant. */
+  #leaving = false;
   #toTalk = el("button", { type: "button", className: "flat not-wide", "data-testid": "to-talk", onclick: () => this.#showPane("talk") }, w("toTalk"));
   #panes;
   element;
@@ -81,7 +83,7 @@ export class Desk {
     this.#commands = this.#allCommands();
     this.#availability = new Availability(client, (cap) => this.#do(() => client.online({ maxSessions: cap }), { bad_request: w("capBad") }), () => this.#do(() => client.offline({})));
     this.#search = new Search(client, "mine", (session) => this.#look(session), this.#update);
-    this.#sessions = new SessionList((sessionId) => this.select(sessionId));
+    this.#sessions = new SessionList(client, (sessionId) => this.select(sessionId));
     this.#line = new WaitingLine(client, (sessionId) => this.#claim(sessionId));
     this.#notes = new Notes(client, (sessionId) => sessionId === this.#selected && this.#conversation.updateNotes());
     this.#notices = new Notices(client, (sessionId) => this.select(sessionId), this.#update);
@@ -137,6 +139,7 @@ export class Desk {
     view.set("selected", sessionId);
     this.#transfer.reset();
     this.#askEnd(null);
+    this.#leaving = false;
     this.#say("");
     if (sessionId) this.#notices.clear(sessionId);
     this.#showPane(sessionId ? "talk" : "list");
@@ -292,8 +295,13 @@ export class Desk {
   }
 
   async #signOut() {
-    // Who has left takes no new sessions; without a connection the grace time does the same.
-    await this.#client.offline({}).catch(() => {});
+    const open = [...this.#client.sessions.values()].filter(({ status, readOnly }) => status === "active" && !readOnly).length;
+    if (open > 0 && !this.#leaving) {
+      this.#leaving = true;
+      return this.#tell(w("signOutSure", { count: open }));
+    }
+    // Nobody is left talking to an empty chair; without a connection the grace time does the same.
+    await this.#client.offline({ requeue: true }).catch(() => {});
     this.#host.signOut();
   }
 

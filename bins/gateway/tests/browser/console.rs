@@ -71,8 +71,11 @@ async fn a_canned_reply_is_written_found_filled_in_and_deleted() -> Result<()> {
     anna.click("session").await?;
     anna.click("canned-open").await?;
     anna.press("canned-shortcut", "order").await?;
-    anna.press("canned-content", "Dear {{visitor}}, {{agent}} here: order {{number}} is packed.")
-        .await?;
+    anna.press(
+        "canned-content",
+        "Dear {{visitor}}, {{agent}} here: order {{order no}} comes {{日期}}.",
+    )
+    .await?;
     anna.click("canned-save").await?;
     anna.until(r#"all("canned-item").length === 1"#).await?;
     anna.click("canned-close").await?;
@@ -80,12 +83,14 @@ async fn a_canned_reply_is_written_found_filled_in_and_deleted() -> Result<()> {
     anna.press("composer", "/ord").await?;
     anna.until(r#"shown("canned-menu") && all("canned-option").length === 1"#).await?;
     anna.press("composer", &String::from(char::from(Key::Enter))).await?;
-    let filled = "Dear Ming, Anna here: order {{number}} is packed.";
+    let filled = "Dear Ming, Anna here: order {{order no}} comes {{日期}}.";
     anna.settles(r#"$("composer").value"#, &json!(filled)).await?;
-    // What it could not fill in is selected: the next key strokes take its place.
-    anna.keys("A17").await?;
-    anna.keys(&String::from(char::from(Key::Enter))).await?;
-    ming.hears("Dear Ming, Anna here: order A17 is packed.").await?;
+    // What it could not fill in is selected, one place after the other, and not sent before.
+    for place in ["A17", "today"] {
+        anna.keys(place).await?;
+        anna.keys(&String::from(char::from(Key::Enter))).await?;
+    }
+    ming.hears("Dear Ming, Anna here: order A17 comes today.").await?;
     anna.until(r#"!shown("canned-menu") && $("composer").value === """#).await?;
 
     anna.reload().await?;

@@ -41,7 +41,9 @@ async fn a_token_signs_in_and_balances_order_the_line_and_show() -> Result<()> {
     anna.settles(r#"text("fact-balance")"#, &json!("12,345.00")).await?;
     anna.settles(r#"text("fact-user")"#, &json!("rich")).await?;
 
-    // Signing out leaves nothing of this person in the tab.
+    // Signing out gives the sessions back, so it asks, and leaves nothing of this person in the tab.
+    anna.click("sign-out").await?;
+    anna.until(r#"text("news")?.includes("(3)")"#).await?;
     anna.click("sign-out").await?;
     anna.until(r#"shown("login") && document.title === "Agent console""#).await?;
     let kept = r#"Object.keys(sessionStorage).filter((key) => key.startsWith("kefu."))"#;

@@ -148,6 +148,7 @@ async fn end_and_rate(visitor: &Page, agent: &Page) -> Result<()> {
     visitor.press("rate-comment", "quick and friendly").await?;
     visitor.click("rate-submit").await?;
     visitor.until(r#"shown("rated") && $("rated").dataset.rating === "5""#).await?;
+    agent.settles(r#"text("rating-comment")"#, &json!("quick and friendly")).await?;
     reload(visitor, VISITOR).await?;
     visitor.until(r#"shown("ended") && shown("rated") && $("rate-5").checked"#).await?;
     agent.click("dismiss").await?;
