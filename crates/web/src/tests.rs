@@ -46,7 +46,7 @@ fn the_named_routes_are_served_with_their_types() {
         ("/console", "text/html; charset=utf-8"),
         ("/client.js", "text/javascript; charset=utf-8"),
         ("/widget.js", "text/javascript; charset=utf-8"),
-        ("/demo.css", "text/css; charset=utf-8"),
+        ("/base.css", "text/css; charset=utf-8"),
         ("/client.d.ts", "text/plain; charset=utf-8"),
     ];
     for (path, content_type) in types {
