@@ -7,7 +7,21 @@ use super::token::{Kind, Token};
 
 /// All of this file, in order.
 pub(crate) fn simplify(tokens: &[Token], kept: &BTreeSet<String>) -> Vec<Token> {
-    unwrap_words(&inline_numbers(tokens, kept))
+    let_for_const(unwrap_words(&inline_numbers(tokens, kept)))
+}
+
+/// `let` for `const`: that nothing is assigned anew was checked where it was written.
+fn let_for_const(mut tokens: Vec<Token>) -> Vec<Token> {
+    for at in 0..tokens.len() {
+        let named = at > 0 && (tokens[at - 1].is(".") || tokens[at - 1].is("?."));
+        let declares = tokens
+            .get(at + 1)
+            .is_some_and(|next| next.kind == Kind::Word || next.is("{") || next.is("["));
+        if tokens[at].kind == Kind::Word && tokens[at].is("const") && declares && !named {
+            tokens[at].text = "let".to_owned();
+        }
+    }
+    tokens
 }
 
 /// Puts the value in place of each top-level `const NAME = number;`, so that a constant with a name costs nothing.

@@ -46,6 +46,7 @@ let counter = 0
 counter++
 let sum = counter + +first - -SMALL
 ;[counter, sum] = [sum, counter]
+const keyed = { const: 1, let: 2 }, [word] = [keyed.const - 1, keyed?.const];
 const negative = typeof list === "object" ? -LIMIT_MS : /x/.test(text)
 do counter--; while (counter > 3)
 if (counter) { sum += 1 } else sum = 0
@@ -55,7 +56,7 @@ const items = [];
 for await (const item of base.items(1, { to: 3, extra: e })) items.push(item);
 const thrown = (() => { try { throw new TypeError("x") } catch ({ message: name }) { return name } finally { counter = 9 } })();
 console.log(JSON.stringify([list, text, other, heir.secret, heir.list, heir._internal, base.has(heir), base.delete(null), Base.count, outer([1, 2], { name: "x", text }), outer([1, 2], { text: "y" }),
-  quotient, found, object.method(1), await object.later(), first, others, quoted, missing, counter, sum, negative, e, t, n, items, thrown, (counter), `${counter}${`${sum}`}`]));
+  quotient, found, object.method(1), await object.later(), first, others, quoted, missing, counter, sum, keyed, word, negative, e, t, n, items, thrown, (counter), `${counter}${`${sum}`}`]));
 "##;
 
 fn minified(source: &str) -> Result<String, String> {
@@ -84,7 +85,7 @@ fn output(name: &str, source: &str) -> Result<String, String> {
 fn what_is_shorter_does_the_same() -> Result<(), String> {
     let short = minified(TRICKY)?;
     assert!(short.len() < TRICKY.len() * 3 / 4, "{short}");
-    for gone in ["LIMIT_MS", "_internal", "#secret"] {
+    for gone in ["LIMIT_MS", "_internal", "#secret", "const "] {
         assert!(!short.contains(gone), "{gone} in {short}");
     }
     assert_eq!(output("tricky.mjs", TRICKY)?, output("tricky-short.mjs", &short)?, "{short}");
