@@ -155,6 +155,16 @@ fn scripts_never_turn_text_into_markup_or_code() {
     }
 }
 
+/// A console in a company's own network may well be on plain http.
+#[test]
+fn scripts_use_nothing_that_plain_http_lacks() {
+    for (name, text) in sources_ending(".js") {
+        for word in ["randomUUID(", "crypto.subtle", "navigator.clipboard", "caches.open"] {
+            assert!(!text.contains(word), "{name} uses {word}");
+        }
+    }
+}
+
 #[test]
 fn both_languages_have_the_same_words_with_the_same_places() {
     let with_words =

@@ -21,7 +21,7 @@ export class CannedBook {
   constructor(client) {
     this.#client = client;
     client.on("state", ({ state }) => {
-      // Where it fails, the list of before stays; opening the menu or the dialog asks again.
+      // Where it fails, the list of before stays; the menu and the dialog ask again each time they open.
       if (state === "ready") this.load().catch(() => {});
     });
   }
@@ -80,6 +80,8 @@ export class CannedMenu {
   /** @type {Canned[]} */
   #found = [];
   #active = 0;
+  /** Since the slash was written. */
+  #open = false;
   #list = el("ul", { role: "listbox", id: "desk-canned-list", "aria-label": w("canned"), "data-testid": "canned-list" });
   #none = el("p", {}, w("cannedNone"), " ", el("button", { type: "button", className: "quiet", onclick: () => this.#manage() }, w("cannedManage")));
   #count = el("p", { className: "unseen", role: "status" });
@@ -124,6 +126,7 @@ export class CannedMenu {
   }
 
   close() {
+    this.#open = false;
     this.element.hidden = true;
     this.#count.textContent = "";
     this.#input?.removeAttribute("aria-activedescendant");
@@ -140,13 +143,39 @@ export class CannedMenu {
   #look() {
     const asked = this.#asked();
     if (asked === null) return this.close();
-    this.#found = this.#book.find(asked).slice(0, MOST_SHOWN);
+    if (!this.#open) this.#renew();
+    this.#show(asked, 0);
+  }
+
+  /** Others change them too, and nobody tells: each time the known ones show at once, and the present ones as they come. */
+  async #renew() {
+    this.#open = true;
+    try {
+      await this.#book.load();
+    } catch {
+      // Those of before are better than none.
+      return;
+    }
+    const asked = this.#asked();
+    if (!this.#open || asked === null) return;
+    const chosen = this.#found[this.#active]?.id;
+    this.#show(asked, Math.max(0, this.#matching(asked).findIndex(({ id }) => id === chosen)));
+  }
+
+  /** @param {string} asked */
+  #matching(asked) {
+    return this.#book.find(asked).slice(0, MOST_SHOWN);
+  }
+
+  /** @param {string} asked @param {number} active */
+  #show(asked, active) {
+    this.#found = this.#matching(asked);
     this.#list.replaceChildren(...this.#found.map((item, index) => this.#option(item, index)));
     this.#none.hidden = this.#book.items.length > 0;
     this.#hint.hidden = this.#found.length === 0;
     this.element.hidden = this.#found.length === 0 && this.#book.items.length > 0;
     this.#count.textContent = this.element.hidden ? "" : w("cannedCount", { count: this.#found.length });
-    if (this.#found.length > 0) this.#activate(0);
+    if (this.#found.length > 0) this.#activate(active);
   }
 
   /** What stands after the slash before the caret; null when there is none. */

@@ -132,6 +132,11 @@ export class Compose {
   }
 }
 
+/** Not `randomUUID`, which pages on plain http do not have. */
+function newKey() {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}
+
 class NoteForm {
   #add;
   #drafted;
@@ -165,7 +170,7 @@ class NoteForm {
   /** @param {string | null} sessionId */
   show(sessionId) {
     this.#sessionId = sessionId;
-    this.#key = crypto.randomUUID();
+    this.#key = newKey();
     this.#input.value = sessionId ? draftOf("note", sessionId).get() : "";
     this.#say("");
     this.#count();
@@ -176,7 +181,7 @@ class NoteForm {
   }
 
   #written() {
-    this.#key = crypto.randomUUID();
+    this.#key = newKey();
     if (this.#sessionId) draftOf("note", this.#sessionId).set(this.#input.value);
     this.#count();
     this.#drafted();

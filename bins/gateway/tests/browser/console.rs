@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::driver::Driver;
 use super::page::{DEADLINE, PAUSE, Page};
-use super::people::{Visitor, agent};
+use super::people::{Visitor, agent, supervisor};
 use super::support::{Server, ServerBuilder};
 
 const WIDE: (u32, u32) = (1_400, 860);
@@ -102,6 +102,38 @@ async fn a_canned_reply_is_written_found_filled_in_and_deleted() -> Result<()> {
     anna.press("composer", "/ord").await?;
     anna.until(r#"shown("canned-menu") && all("canned-option").length === 0"#).await?;
     anna.is_clean().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canned_reply_that_others_change_is_there_the_next_time_it_is_asked_for() -> Result<()> {
+    let (server, driver, anna) = house().await?;
+    let _ming = Visitor::asks(&server, "Ming", "Hello?").await?;
+    anna.click("session").await?;
+    let eva = supervisor(&driver, &server, "Eva", WIDE).await?;
+    eva.click("canned-open").await?;
+    for (index, welcome) in ["Welcome!", "Good day!"].into_iter().enumerate() {
+        eva.fill("canned-shortcut", "hi").await?;
+        eva.fill("canned-content", welcome).await?;
+        eva.click("canned-save").await?;
+        eva.until(r#"text("canned-done") === "Saved.""#).await?;
+        anna.fill("composer", "/h").await?;
+        let offered = r#"$("canned-option")?.querySelector(".last").textContent"#;
+        anna.settles(offered, &json!(welcome)).await?;
+        if index == 0 {
+            eva.click("canned-item").await?;
+            eva.until(r#"text("canned-done") === "" && $("canned-content").value === "Welcome!""#)
+                .await?;
+            anna.fill("composer", "no slash").await?;
+            anna.until(r#"!shown("canned-menu")"#).await?;
+        }
+    }
+    eva.click("canned-delete").await?;
+    eva.until(r#"all("canned-item").length === 0"#).await?;
+    anna.fill("composer", "no slash").await?;
+    anna.fill("composer", "/h").await?;
+    anna.until(r#"shown("canned-menu") && all("canned-option").length === 0"#).await?;
+    anna.is_clean().await?;
+    eva.is_clean().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
