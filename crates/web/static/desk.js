@@ -278,6 +278,10 @@ export class Desk {
     this.#ending = sessionId;
     this.#end.textContent = w(sessionId ? "endSure" : "end");
     this.#end.dataset.sure = String(sessionId !== null);
+    if (sessionId === null) return;
+    // Where a command asked, the button may be out of sight.
+    this.#showPane("details");
+    this.#end.focus();
   }
 
   async #colleagues() {

@@ -1,6 +1,6 @@
 //! The console without a pointer: every key stroke goes to where the focus is.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use fantoccini::key::Key;
 use serde_json::json;
 
@@ -45,6 +45,12 @@ async fn an_agent_works_from_sign_in_to_end_with_the_keyboard_only() -> Result<(
     ming.hears("Good day").await?;
 
     palette(&anna, "end conv").await?;
+    anna.until(r#"document.activeElement === $("end") && text("end") === "End it now""#).await?;
+    ensure!(
+        anna.eval(r#"shown("ended")"#).await? == false,
+        "ended without having been asked twice"
+    );
+    anna.keys(&ENTER.to_string()).await?;
     anna.until(r#"shown("ended")"#).await?;
     // The place that became free goes to who waits.
     anna.until(r#"all("session").length === 2 && $("line").dataset.total === "0""#).await?;

@@ -1,5 +1,6 @@
 // One message on screen: who said it, what, when, and how far it has come.
 import { el, linked } from "../dom.js";
+import { agentName } from "./agent-name.js";
 import { errorText, language, t } from "./i18n.js";
 
 /**
@@ -73,8 +74,7 @@ export class MessageView {
     if (!incoming && (!senderId || senderId === this.#client.me.id)) return t("you");
     const { userInfo, agentInfo } = session ?? {};
     if (senderType === "user") return userInfo?.name || senderId || "";
-    // A former agent of the session is known by id only, which tells a person nothing; here as before they left.
-    return (agentInfo?.adminId === senderId && agentInfo?.name) || this.#name || t("agent");
+    return (senderId && agentName(senderId, agentInfo)) || t("agent");
   }
 
   /** @param {string} content */
