@@ -7,14 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::routing::get;
-use axum::{Json, Router};
 use kefu_core::{Clock, SystemClock, TraceId};
 use kefu_desk::{Desk, DeskParts, NoConnections};
-use kefu_gateway::Readiness;
-use serde_json::{Value, json};
+use kefu_gateway::{Readiness, answer_readyz};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -29,9 +27,6 @@ use crate::house::{desk_config, uploads};
 use crate::lifecycle::Signals;
 use crate::signing_secret::SigningSecret;
 use crate::telemetry::Metrics;
-
-/// A part that does not answer within this time does not answer.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sweeps until the first signal, then ends in order; a second signal ends at once.
 pub(crate) async fn sweep(
@@ -128,23 +123,15 @@ struct Watched {
 fn router(watched: Watched) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok"))
-        .route("/readyz", get(readiness))
+        .route(
+            "/readyz",
+            get(async |State(Watched { ready, stop, .. }): State<Watched>| {
+                answer_readyz(ready.as_ref(), &stop).await
+            }),
+        )
         .route(
             "/metrics",
             get(async |State(watched): State<Watched>| (watched.metrics.renderer())()),
         )
         .with_state(watched)
-}
-
-async fn readiness(State(watched): State<Watched>) -> (StatusCode, Json<Value>) {
-    let missing = match watched.stop.is_cancelled() {
-        true => Some("shutting down"),
-        false => timeout(PATIENCE, watched.ready.check()).await.unwrap_or(Err("store")).err(),
-    };
-    match missing {
-        None => (StatusCode::OK, Json(json!({ "ready": true }))),
-        Some(part) => {
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "missing": part })))
-        }
-    }
 }

@@ -12,6 +12,8 @@ mod probe;
 mod trace;
 mod upload;
 
+pub use probe::answer_readyz;
+
 use std::sync::Arc;
 
 pub(crate) use upload::AT_ONCE as UPLOADS_AT_ONCE;

@@ -14,6 +14,6 @@ mod state;
 mod ws;
 
 pub use config::GatewayConfig;
-pub use http::router;
+pub use http::{answer_readyz, router};
 pub use registry::Registry;
 pub use state::{Gateway, GatewayParts, Readiness};

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod append;
+mod asked;
 mod batch;
 mod delivery;
 mod error;
@@ -19,6 +20,7 @@ pub use append::{
     AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Fresh,
     Stored, Tip, decide_append,
 };
+pub use asked::Asked;
 pub use batch::{BatchConfig, Batcher, Flush, Pending, SubmitError};
 pub use delivery::{Delivery, Parties};
 pub use error::MessagingError;

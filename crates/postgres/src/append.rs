@@ -2,16 +2,12 @@
 //! size: begin with its limits, lock the sessions, read what was stored under the keys, write, commit;
 //! a sixth when images are shown.
 
-use std::collections::BTreeSet;
-
-use kefu_core::{IdSource, SessionId, UserId};
+use kefu_core::{IdSource, SessionId};
 use kefu_entities::message::{Entity, Model};
 use kefu_entities::{session, upload};
-use kefu_messaging::{
-    AppendDecision, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Tip,
-};
-use kefu_session::{Session, Status};
-use kefu_upload::{UploadPath, UploadRow};
+use kefu_messaging::{AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Asked, Tip};
+use kefu_session::Session;
+use kefu_upload::UploadRow;
 
 use crate::bulk::Bulk;
 use crate::error::Failure;
@@ -69,59 +65,12 @@ impl Append<'_> {
     }
 }
 
-/// Everything that some request of the batch asks for, each once.
-#[derive(Default)]
-pub(crate) struct Asked<'a> {
-    sessions: BTreeSet<SessionId>,
-    users: BTreeSet<&'a UserId>,
-    keys: BTreeSet<(&'a str, &'a str, &'a str)>,
-    uploads: BTreeSet<UploadPath>,
-}
-
-impl<'a> Asked<'a> {
-    pub(crate) fn by(batch: &'a [AppendRequest]) -> Self {
-        let mut asked = Self::default();
-        for request in batch {
-            match &request.target {
-                AppendTarget::Session(id) => asked.sessions.insert(*id),
-                AppendTarget::OpenSessionOf(user) => asked.users.insert(user),
-            };
-            let sender = &request.sender;
-            asked.keys.insert((sender.kind(), sender.id(), request.client_msg_id.as_str()));
-            if let Draft::Image(path) = &request.draft {
-                asked.uploads.insert(*path);
-            }
-        }
-        asked
-    }
-
-    pub(crate) fn session_ids(&self) -> Vec<SessionId> {
-        self.sessions.iter().copied().collect()
-    }
-
-    pub(crate) fn user_ids(&self) -> Vec<&str> {
-        self.users.iter().map(|user| user.as_str()).collect()
-    }
-
-    /// The sessions that were read for it.
-    pub(crate) fn add_sessions(&self, snapshot: &mut AppendSnapshot, sessions: Vec<Session>) {
-        for session in sessions {
-            let is_open = session.status != Status::Ended;
-            if is_open && self.users.contains(&session.user.user_id) {
-                snapshot.open.insert(session.user.user_id.clone(), session.id);
-            }
-            snapshot.sessions.insert(session.id, session);
-        }
-    }
-}
-
 async fn snapshot(
     transaction: &mut Transaction,
     batch: &[AppendRequest],
 ) -> Result<AppendSnapshot, Failure> {
     let asked = Asked::by(batch);
-    let mut snapshot = AppendSnapshot::default();
-    asked.add_sessions(&mut snapshot, sessions(transaction, &asked).await?);
+    let sessions = sessions(transaction, &asked).await?;
     let mut keys = (Vec::new(), Vec::new(), Vec::new());
     for (kind, id, key) in &asked.keys {
         keys.0.push(*kind);
@@ -129,27 +78,32 @@ async fn snapshot(
         keys.2.push(*key);
     }
     let by_keys = query(BY_KEYS).bind(keys.0).bind(keys.1).bind(keys.2);
-    snapshot.stored = rows::locked::<Entity, _>(transaction, by_keys).await?;
+    let stored = rows::read::<Entity, _>(transaction, by_keys).await?;
+    let mut uploads: Vec<UploadRow> = Vec::new();
     if !asked.uploads.is_empty() {
         let paths: Vec<_> = asked.uploads.iter().map(ToString::to_string).collect();
-        let uploads = query(UPLOADS).bind(paths);
-        let uploads: Vec<UploadRow> =
-            rows::locked::<upload::Entity, _>(transaction, uploads).await?;
-        snapshot.uploads.extend(uploads.into_iter().map(|row| (row.path, row.session_id)));
+        let shown = query(UPLOADS).bind(paths);
+        uploads = rows::read::<upload::Entity, _>(transaction, shown).await?;
     }
-    Ok(snapshot)
+    Ok(asked.found(sessions, stored, uploads))
+}
+
+/// Their ids and users as parameters of a statement.
+pub(crate) fn named<'a>(asked: &Asked<'a>) -> (Vec<SessionId>, Vec<&'a str>) {
+    let users = asked.users.iter().map(|user| user.as_str());
+    (asked.sessions.iter().copied().collect(), users.collect())
 }
 
 async fn sessions(
     transaction: &mut Transaction,
     asked: &Asked<'_>,
 ) -> Result<Vec<Session>, Failure> {
-    let ids = asked.session_ids();
-    if asked.users.is_empty() {
+    let (ids, users) = named(asked);
+    if users.is_empty() {
         return lock(transaction, &ids).await;
     }
-    let lock = query(LOCK).bind(raw(&ids)).bind(asked.user_ids());
-    rows::locked::<session::Entity, _>(transaction, lock).await
+    let lock = query(LOCK).bind(raw(&ids)).bind(users);
+    rows::read::<session::Entity, _>(transaction, lock).await
 }
 
 /// The new tips as parameters of a statement.

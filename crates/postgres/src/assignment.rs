@@ -106,7 +106,7 @@ async fn snapshot(transaction: &mut Transaction, scope: &Scope) -> Result<Snapsh
     if !scope.agents.is_empty() {
         let ids: Vec<_> = scope.agents.iter().map(AdminId::as_str).collect();
         let lock = query(LOCK_AGENTS).bind(ids);
-        let agents: Vec<Agent> = rows::locked::<agent::Entity, _>(transaction, lock).await?;
+        let agents: Vec<Agent> = rows::read::<agent::Entity, _>(transaction, lock).await?;
         snapshot.agents =
             agents.into_iter().map(|agent| (agent.info.admin_id.clone(), agent)).collect();
     }
@@ -116,7 +116,7 @@ async fn snapshot(transaction: &mut Transaction, scope: &Scope) -> Result<Snapsh
         snapshot.sessions = sessions.into_iter().map(|session| (session.id, session)).collect();
         let latest = query(LATEST).bind(raw(&ids));
         let latest: Vec<DecisionRecord> =
-            rows::locked::<assignment::Entity, _>(transaction, latest).await?;
+            rows::read::<assignment::Entity, _>(transaction, latest).await?;
         snapshot.latest = latest.into_iter().map(|record| (record.session_id, record)).collect();
     }
     Ok(snapshot)

@@ -58,7 +58,7 @@ impl Work for Change<'_> {
     async fn run(&self, transaction: &mut Transaction) -> Result<Outcome<CannedVerdict>, Failure> {
         transaction.execute(query(LOCK)).await?;
         let shelf = query(SHELF).bind(admin_id(self.shelf));
-        let present: Vec<CannedReply> = rows::locked::<Entity, _>(transaction, shelf).await?;
+        let present: Vec<CannedReply> = rows::read::<Entity, _>(transaction, shelf).await?;
         let verdict = (self.decide)(&present, self.ids);
         match &verdict {
             CannedVerdict::Write(reply) => {

@@ -9,12 +9,10 @@ use std::collections::BTreeMap;
 use kefu_core::SessionId;
 use kefu_entities::message::{Entity, Model};
 use kefu_entities::session;
-use kefu_messaging::{
-    AppendOutcome, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft,
-};
+use kefu_messaging::{AppendOutcome, AppendRequest, AppendTarget, AppendVerdict, Asked, Draft};
 use kefu_session::Session;
 
-use crate::append::{Append, Asked, Tips};
+use crate::append::{Append, Tips, named};
 use crate::bulk::{Bulk, Guard};
 use crate::error::Failure;
 use crate::open::Database;
@@ -54,17 +52,17 @@ impl Database {
         // Noted before any id is made (T3).
         let lease = self.worker.held();
         let asked = Asked::by(append.batch);
-        let read = query(SESSIONS).bind(raw(&asked.session_ids())).bind(asked.user_ids());
+        let (ids, users) = named(&asked);
+        let read = query(SESSIONS).bind(raw(&ids)).bind(users);
         let mut connection = self.autocommit().await?;
-        let read = rows::locked::<session::Entity, Session>(&mut connection, read).await;
+        let read = rows::read::<session::Entity, Session>(&mut connection, read).await;
         let sessions = match read {
             Ok(sessions) => sessions,
             Err(failure) if failure.is_transient() => return Ok(Guarded::Left),
             Err(failure) => return Err(failure),
         };
         // What was stored under the keys is left out: the statement writes nothing if there is any.
-        let mut snapshot = AppendSnapshot::default();
-        asked.add_sessions(&mut snapshot, sessions);
+        let snapshot = asked.found(sessions, Vec::new(), Vec::new());
         let verdict = append.decide(&snapshot);
         if verdict.tips.is_empty() || !verdict.outcomes.iter().all(is_stored) {
             return Ok(Guarded::Left);

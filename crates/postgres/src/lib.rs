@@ -18,6 +18,7 @@ mod rows;
 mod search;
 mod session;
 mod task;
+mod timer;
 mod transaction;
 mod upload;
 mod worker;

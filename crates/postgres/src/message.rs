@@ -18,6 +18,7 @@ use crate::open::Database;
 use crate::receipt::Record;
 use crate::rows::{self, Query, column, query};
 use crate::session::raw;
+use crate::timer::Timer;
 
 const BY_ID: &str = "SELECT * FROM cg_chat_message WHERE msg_id = $1";
 const AFTER: &str = "SELECT * FROM cg_chat_message \
@@ -59,11 +60,10 @@ impl MessageStore for PgMessageStore {
         ids: &dyn IdSource,
     ) -> Result<AppendVerdict, StoreFault> {
         let append = Append { batch, decide, ids };
-        let begun = tokio::time::Instant::now();
+        let timer = Timer::start();
         match self.0.append_guarded(&append).await? {
             Guarded::Stored(verdict) => {
-                metrics::histogram!("kefu_store_seconds", "operation" => "append")
-                    .record(begun.elapsed().as_secs_f64());
+                timer.record("append");
                 Ok(verdict)
             }
             Guarded::Left => self.0.transact("append_locked", &append).await,

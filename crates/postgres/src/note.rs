@@ -95,11 +95,11 @@ impl Add<'_> {
             Some(key) => {
                 let find =
                     query(BY_KEY).bind(id.get()).bind(self.author.as_str()).bind(key.as_str());
-                rows::locked::<Entity, _>(transaction, find).await?.pop()
+                rows::read::<Entity, _>(transaction, find).await?.pop()
             }
             None => None,
         };
-        let last: Vec<Note> = rows::locked::<Entity, _>(transaction, below(id, None, 1)).await?;
+        let last: Vec<Note> = rows::read::<Entity, _>(transaction, below(id, None, 1)).await?;
         let last = last.first().map(|note| note.id);
         Ok(NoteSnapshot { session, users_open, earlier, last })
     }

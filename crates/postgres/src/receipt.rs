@@ -15,6 +15,7 @@ use sea_orm::sqlx::postgres::PgRow;
 use crate::error::Failure;
 use crate::open::Database;
 use crate::rows::{self, Query, column, query};
+use crate::timer::Timer;
 use crate::transaction::{Outcome, Rows, Transaction, Work};
 
 /// The named messages; for each of the second list the earlier ones of its side that are not read; for
@@ -55,10 +56,9 @@ impl Database {
         if !self.prepares() {
             return self.transact("record", record).await;
         }
-        let begun = tokio::time::Instant::now();
+        let timer = Timer::start();
         let recorded = self.record_alone(record).await;
-        metrics::histogram!("kefu_store_seconds", "operation" => "record")
-            .record(begun.elapsed().as_secs_f64());
+        timer.record("record");
         match recorded {
             // With the limits and the repetitions of a transaction.
             Err(failure) if failure.is_transient() || failure.is_rolled_back() => {
@@ -140,11 +140,11 @@ async fn snapshot(
         .partition(|request| request.covers_earlier(MessageStatus::Delivered));
     let (unread, undelivered) = (raw(unread.into_iter()), raw(undelivered.into_iter()));
     let read = query(MESSAGES).bind(named).bind(unread).bind(undelivered);
-    let messages: Vec<Message> = rows::locked::<message::Entity, _>(connection, read).await?;
+    let messages: Vec<Message> = rows::read::<message::Entity, _>(connection, read).await?;
     snapshot.messages.extend(messages.into_iter().map(|message| (message.msg_id, message)));
     let sessions: BTreeSet<_> = snapshot.messages.values().map(|m| m.session_id.get()).collect();
     let read = query(SESSIONS).bind(sessions.into_iter().collect::<Vec<_>>());
-    let sessions: Vec<Session> = rows::locked::<session::Entity, _>(connection, read).await?;
+    let sessions: Vec<Session> = rows::read::<session::Entity, _>(connection, read).await?;
     snapshot.sessions.extend(sessions.into_iter().map(|session| (session.id, session)));
     Ok(snapshot)
 }

@@ -18,8 +18,8 @@ pub(crate) fn query<'q>(sql: &'static str) -> Query<'q> {
     sqlx::query(sql)
 }
 
-/// Reads inside a transaction, or on a connection of its own.
-pub(crate) async fn locked<E, D>(
+/// Reads inside a transaction, or on a connection of its own; what is locked, the statement says.
+pub(crate) async fn read<E, D>(
     connection: &mut impl Rows,
     query: Query<'_>,
 ) -> Result<Vec<D>, Failure>

@@ -117,7 +117,7 @@ impl Work for Open<'_> {
 
     async fn run(&self, transaction: &mut Transaction) -> Result<Outcome<Opened>, Failure> {
         let lock = query(LOCK_OPEN_BY_USER).bind(self.user.as_str());
-        let open: Option<Session> = rows::locked::<Entity, _>(transaction, lock).await?.pop();
+        let open: Option<Session> = rows::read::<Entity, _>(transaction, lock).await?.pop();
         match (self.decide)(open.as_ref(), self.ids) {
             OpenVerdict::Keep(session) => Ok(Outcome::Leave(opened(session))),
             OpenVerdict::Refresh(session) => {
@@ -178,7 +178,7 @@ pub(crate) async fn lock(
     transaction: &mut Transaction,
     ids: &[SessionId],
 ) -> Result<Vec<Session>, Failure> {
-    rows::locked::<Entity, _>(transaction, query(LOCK).bind(raw(ids))).await
+    rows::read::<Entity, _>(transaction, query(LOCK).bind(raw(ids))).await
 }
 
 /// The user's open session, as it is now; not locked.
@@ -187,7 +187,7 @@ pub(crate) async fn open_of(
     user: &UserId,
 ) -> Result<Option<Session>, Failure> {
     let open = query(OPEN_BY_USER).bind(user.as_str());
-    Ok(rows::locked::<Entity, _>(transaction, open).await?.pop())
+    Ok(rows::read::<Entity, _>(transaction, open).await?.pop())
 }
 
 pub(crate) fn raw(ids: &[SessionId]) -> Vec<i64> {

@@ -11,6 +11,7 @@ use crate::connect::PgOptions;
 use crate::error::Failure;
 use crate::open::Database;
 use crate::rows::Query;
+use crate::timer::Timer;
 use crate::worker::{Held, holds};
 
 /// Tries of one transaction that others keep in the way of.
@@ -115,11 +116,10 @@ impl Database {
         operation: &'static str,
         work: &W,
     ) -> Result<W::Output, StoreFault> {
-        let begun = tokio::time::Instant::now();
+        let timer = Timer::start();
         let span = tracing::info_span!("transaction", operation);
         let done = self.repeat(operation, work).instrument(span).await;
-        metrics::histogram!("kefu_store_seconds", "operation" => operation)
-            .record(begun.elapsed().as_secs_f64());
+        timer.record(operation);
         done
     }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use kefu_core::{IdSource, SessionId, UserId};
+use kefu_core::{IdSource, UserId};
 use kefu_entities::message::{Entity, Model};
 use kefu_entities::session;
 use kefu_messaging::{
-    AppendDecision, AppendRequest, AppendSnapshot, AppendTarget, AppendVerdict, Draft, Message, Tip,
+    AppendDecision, AppendRequest, AppendSnapshot, AppendVerdict, Asked, Message, Tip,
 };
 use kefu_session::Session;
 use kefu_upload::{UploadPath, UploadRow};
@@ -61,57 +61,25 @@ impl Work for Append<'_> {
     }
 }
 
-/// Everything that some request of the batch asks for, each once.
-#[derive(Default)]
-struct Asked<'a> {
-    sessions: BTreeSet<SessionId>,
-    users: BTreeSet<&'a UserId>,
-    keys: BTreeSet<(&'a str, &'a str, &'a str)>,
-    uploads: BTreeSet<UploadPath>,
-}
-
-impl<'a> Asked<'a> {
-    fn by(batch: &'a [AppendRequest]) -> Self {
-        let mut asked = Self::default();
-        for request in batch {
-            match &request.target {
-                AppendTarget::Session(id) => asked.sessions.insert(*id),
-                AppendTarget::OpenSessionOf(user) => asked.users.insert(user),
-            };
-            let sender = &request.sender;
-            asked.keys.insert((sender.kind(), sender.id(), request.client_msg_id.as_str()));
-            if let Draft::Image(path) = &request.draft {
-                asked.uploads.insert(*path);
-            }
-        }
-        asked
-    }
-}
-
 async fn snapshot(
     transaction: &DatabaseTransaction,
     batch: &[AppendRequest],
 ) -> Result<AppendSnapshot, Failure> {
     let asked = Asked::by(batch);
-    let mut snapshot = AppendSnapshot::default();
+    let mut sessions = Vec::new();
     if !asked.sessions.is_empty() {
-        let sessions = locked(transaction, &listed(asked.sessions)).await?;
-        snapshot.sessions.extend(sessions.into_iter().map(|session| (session.id, session)));
+        sessions = locked(transaction, &listed(&asked.sessions)).await?;
     }
     if !asked.users.is_empty() {
-        for session in open_of(transaction, &listed(asked.users)).await? {
-            snapshot.open.insert(session.user.user_id.clone(), session.id);
-            snapshot.sessions.insert(session.id, session);
-        }
+        sessions.extend(open_of(transaction, &listed(&asked.users)).await?);
     }
-    let keys = [rows::json(&listed(asked.keys))?];
-    snapshot.stored = rows::locked::<Entity, Message>(transaction, BY_KEYS, keys).await?;
-    if !asked.uploads.is_empty() {
-        for row in uploads_at(transaction, asked.uploads).await? {
-            snapshot.uploads.insert(row.path, row.session_id);
-        }
-    }
-    Ok(snapshot)
+    let keys = [rows::json(&listed(&asked.keys))?];
+    let stored = rows::locked::<Entity, Message>(transaction, BY_KEYS, keys).await?;
+    let uploads = match asked.uploads.is_empty() {
+        true => Vec::new(),
+        false => uploads_at(transaction, &asked.uploads).await?,
+    };
+    Ok(asked.found(sessions, stored, uploads))
 }
 
 async fn open_of(
@@ -123,7 +91,7 @@ async fn open_of(
 
 async fn uploads_at(
     transaction: &DatabaseTransaction,
-    paths: BTreeSet<UploadPath>,
+    paths: &BTreeSet<UploadPath>,
 ) -> Result<Vec<UploadRow>, Failure> {
     let texts: Vec<_> = paths.iter().map(ToString::to_string).collect();
     let paths = [rows::json(&texts)?];
@@ -144,6 +112,6 @@ const fn tip_row(tip: &Tip) -> impl Serialize + use<> {
     (tip.session_id, tip.last_seq, tip.last_msg_id, tip.version)
 }
 
-fn listed<T>(set: BTreeSet<T>) -> Vec<T> {
-    set.into_iter().collect()
+fn listed<T: Copy>(set: &BTreeSet<T>) -> Vec<T> {
+    set.iter().copied().collect()
 }

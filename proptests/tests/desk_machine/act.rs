@@ -1,101 +1,21 @@
-//! The whole desk against its visitors' model: connects, losses, restarts, intruders. After every step
-//! everything that reached a device is held against what is stored.
+//! What the people of the house do.
 
-#![expect(clippy::expect_used, reason = "a panic is how a test fails")]
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kefu_assignment::Origin;
 use kefu_core::limit::PAGE;
-use kefu_core::{AdminId, Caller, ConnId, ErrorCode, Page, PageLimit, Person, Seq, SessionId};
-use kefu_desk::{ConnectAnswer, Intent, SendRequest};
-use kefu_messaging::invariant::{
-    check_acknowledged, check_authors, check_held, check_resumed, check_told, check_undelivered,
-};
-use kefu_messaging::{Draft, Message, Push, Receipt, Sender, Side, Window};
-use kefu_proptests::model::house::House;
+use kefu_core::{Caller, ConnId, ErrorCode, Page, PageLimit, Person, Seq, SessionId};
+use kefu_desk::{Intent, SendRequest};
+use kefu_messaging::invariant::check_undelivered;
+use kefu_messaging::{Draft, Message, Receipt, Side, Window};
 use kefu_proptests::model::visits::{AGENTS, Step, Visits};
-use kefu_proptests::model::{
-    AuthorFromClient, DeliveredAtOnce, FirstIsSkipped, OnMemory, PushesReachAll, Setup, Who,
-    became, caught, holds,
-};
-use kefu_session::invariant::{Violation, check_succession};
 use kefu_session::{Session, Status};
 use kefu_testkit::build::{key, trace};
-use kefu_testkit::check::Ledger;
-use proptest_state_machine::StateMachineTest;
 
-struct DeskMachine<S>(PhantomData<S>);
-
-/// The house with what its people did so far.
-struct Scene {
-    house: House,
-    /// Each visitor's devices.
-    devices: BTreeMap<(usize, usize), ConnId>,
-    agents: BTreeMap<usize, ConnId>,
-    sessions: BTreeSet<SessionId>,
-    acknowledged: BTreeSet<kefu_core::MsgId>,
-    answers: usize,
-    before: Ledger,
-    found: Vec<Violation>,
-}
-
-impl<S: Setup> StateMachineTest for DeskMachine<S> {
-    type SystemUnderTest = Scene;
-    type Reference = Visits;
-
-    fn init_test(_: &Visits) -> Scene {
-        Scene {
-            house: House::start::<S>(),
-            devices: BTreeMap::new(),
-            agents: BTreeMap::new(),
-            sessions: BTreeSet::new(),
-            acknowledged: BTreeSet::new(),
-            answers: 0,
-            before: Ledger::default(),
-            found: Vec::new(),
-        }
-    }
-
-    fn apply(mut scene: Scene, visits: &Visits, step: Step) -> Scene {
-        scene.act(visits, step);
-        scene.house.pass(Duration::from_millis(1));
-        scene.settle();
-        let found: Vec<_> = scene.found.iter().map(ToString::to_string).collect();
-        assert!(found.is_empty(), "after {step:?}:\n{}", found.join("\n"));
-        scene
-    }
-
-    /// What visitors said and have open is what the model says, whatever was lost on the way.
-    fn check_invariants(scene: &Scene, visits: &Visits) {
-        for (number, due) in visits.visitors.iter().enumerate() {
-            assert_eq!(said_by(&scene.before, number), due.texts, "the texts of visitor {number}");
-            assert_eq!(scene.open_of(number).is_some(), due.open, "a session of {number} is open");
-        }
-    }
-}
-
-fn visitor(number: usize) -> Caller {
-    Who::User(number).caller()
-}
-
-fn agent(number: usize) -> Caller {
-    Who::Agent(number).caller()
-}
-
-fn admin(number: usize) -> AdminId {
-    match agent(number).person() {
-        Person::Agent(admin) => admin,
-        Person::User(_) => unreachable!("an agent"),
-    }
-}
-
-const HERE: Origin = Origin(None);
+use super::{HERE, Scene, admin, agent, takes_part, visitor};
 
 impl Scene {
-    fn act(&mut self, visits: &Visits, step: Step) {
+    pub(super) fn act(&mut self, visits: &Visits, step: Step) {
         match step {
             Step::Connect { visitor, device, consult, position } => {
                 self.connect(visitor, device, consult, position);
@@ -158,7 +78,7 @@ impl Scene {
         self.house.devices.get_mut(&conn).expect("connected").is_deaf = true;
     }
 
-    fn open_of(&self, number: usize) -> Option<Session> {
+    pub(super) fn open_of(&self, number: usize) -> Option<Session> {
         let Person::User(user) = visitor(number).person() else { unreachable!("a user") };
         self.house.wait(self.house.stores.sessions.find_open(&user)).expect("memory")
     }
@@ -169,7 +89,7 @@ impl Scene {
         owned.get(which.checked_rem(owned.len())?).map(|session| session.id)
     }
 
-    fn stored(&self, session: SessionId) -> Vec<Message> {
+    pub(super) fn stored(&self, session: SessionId) -> Vec<Message> {
         let (stores, mut all) = (&self.house.stores, Vec::<Message>::new());
         loop {
             let after = Window::After(all.last().map_or(Seq(0), |message| message.seq));
@@ -195,34 +115,6 @@ impl Scene {
         self.check_answer(number, &answer, position);
         let device = self.house.devices.get_mut(&conn).expect("connected");
         device.since = answer.served;
-    }
-
-    /// Exactly what is above the position, or was not delivered, with the session as it stands, and
-    /// nothing of the agents' side.
-    fn check_answer(
-        &mut self,
-        number: usize,
-        answer: &ConnectAnswer,
-        position: Option<(SessionId, Seq)>,
-    ) {
-        let page = Page { items: answer.unread.clone(), has_more: answer.has_more };
-        let limit = PAGE as usize;
-        let found = match position {
-            Some((session, above)) => check_resumed(&self.stored(session), above, limit, &page),
-            None => {
-                let mut all: Vec<_> = self.sessions_of(&visitor(number).person());
-                all.sort();
-                let all: Vec<_> = all.into_iter().flat_map(|id| self.stored(id)).collect();
-                check_undelivered(&all, Side::User, limit, &page)
-            }
-        };
-        self.found.extend(found);
-        assert!(answer.owned.is_empty() && answer.agent.is_none(), "a console's answer");
-        let open = self.open_of(number);
-        assert_eq!(answer.session_id, open.as_ref().map(|session| session.id), "the open session");
-        if let (Some(view), Some(stored)) = (&answer.session, open) {
-            self.found.extend(check_succession(&view.session, &stored));
-        }
     }
 
     fn say(&mut self, visits: &Visits, number: usize, device: usize, again: bool) {
@@ -332,110 +224,11 @@ impl Scene {
     }
 
     /// The sessions a person takes part in, as stored.
-    fn sessions_of(&self, person: &Person) -> Vec<SessionId> {
+    pub(super) fn sessions_of(&self, person: &Person) -> Vec<SessionId> {
         let rows = self.sessions.iter().map(|id| {
             let row = self.house.wait(self.house.stores.sessions.find(*id));
             row.expect("memory").expect("stored")
         });
         rows.filter(|session| takes_part(session, person)).map(|session| session.id).collect()
     }
-
-    /// Reads everything and checks it.
-    fn settle(&mut self) {
-        let pushed = self.house.hear();
-        let admins = (0..AGENTS).map(admin);
-        let ledger = Ledger::collect(&self.house.stores, self.sessions.iter().copied(), admins);
-        let now = self.house.wait(ledger).expect("memory");
-        self.found.extend(now.violations_but_caps());
-        self.found.extend(became(&self.before, &now));
-        self.check_told(&now, &pushed);
-        self.check_rows(&now);
-        self.check_devices(&now);
-        self.before = now;
-    }
-
-    fn check_told(&mut self, now: &Ledger, pushed: &[(ConnId, Push)]) {
-        let mut by_conn: BTreeMap<ConnId, Vec<Push>> = BTreeMap::new();
-        for (conn, push) in pushed {
-            by_conn.entry(*conn).or_default().push(push.clone());
-        }
-        for (conn, pushes) in by_conn {
-            let Some(device) = self.house.devices.get(&conn) else { continue };
-            let person = device.caller.person();
-            let rows = self.before.sessions.iter().chain(&now.sessions);
-            let theirs = rows.filter(|session| takes_part(session, &person));
-            let theirs = theirs.map(|session| session.id).collect();
-            self.found.extend(check_told(&person, &theirs, &pushes));
-        }
-    }
-
-    fn check_rows(&mut self, now: &Ledger) {
-        for session in &now.sessions {
-            let records = &now.records[&session.id];
-            let owners = records.iter().filter_map(|record| record.admin_id.clone()).collect();
-            let messages = &now.messages[&session.id];
-            self.found.extend(check_authors(session, &owners, messages));
-            self.found.extend(check_acknowledged(messages, &self.acknowledged));
-        }
-    }
-
-    /// What a device has is what is stored, and one that hears has all since it connected.
-    fn check_devices(&mut self, now: &Ledger) {
-        let all: Vec<_> = now.messages.values().flatten().cloned().collect();
-        for (conn, device) in &self.house.devices {
-            self.found.extend(check_held(&all, device.held.values()));
-            for (session, since) in device.since.iter().filter(|_| !device.is_deaf) {
-                let row = now.sessions.iter().find(|row| row.id == *session);
-                if !row.is_some_and(|row| takes_part(row, &device.caller.person())) {
-                    continue;
-                }
-                let later = now.messages[session].iter().filter(|message| message.seq > *since);
-                let missing = later.filter(|message| !device.held.contains_key(&message.msg_id));
-                self.found.extend(missing.map(|message| {
-                    Violation::new(format!("{conn:?} hears and misses {message:?}"))
-                }));
-            }
-        }
-    }
-}
-
-fn takes_part(session: &Session, person: &Person) -> bool {
-    match person {
-        Person::User(user) => session.user.user_id == *user,
-        Person::Agent(admin) => session.admin_id.as_ref() == Some(admin),
-    }
-}
-
-/// The numbers of what a visitor said, over all sessions, oldest first.
-fn said_by(now: &Ledger, number: usize) -> Vec<usize> {
-    let Person::User(user) = visitor(number).person() else { unreachable!("a user") };
-    let mut said: Vec<_> = now.messages.values().flatten().collect();
-    said.sort_by_key(|message| message.msg_id);
-    let own = said.into_iter().filter(|message| message.sender == Sender::User(user.clone()));
-    own.map(|message| message.content[1..].parse().expect("a number")).collect()
-}
-
-#[test]
-fn on_memory() {
-    holds::<DeskMachine<OnMemory>>(file!(), 256, 60);
-}
-
-#[test]
-fn a_page_without_its_first_is_noticed() {
-    caught::<DeskMachine<FirstIsSkipped>>("is handed out");
-}
-
-#[test]
-fn a_lost_push_that_counts_as_delivered_is_noticed() {
-    caught::<DeskMachine<DeliveredAtOnce>>("was acknowledged by nobody");
-}
-
-#[test]
-fn an_author_named_by_the_client_is_noticed() {
-    caught::<DeskMachine<AuthorFromClient>>("is by a stranger");
-}
-
-#[test]
-fn a_push_that_reaches_everybody_is_noticed() {
-    caught::<DeskMachine<PushesReachAll>>("is told");
 }
