@@ -12,6 +12,9 @@ use crate::{Desk, Position};
 /// Sessions looked up in one statement.
 const CHUNK: usize = 1_000;
 
+/// Pages that one connection gets of a session at one look, and how far they are apart.
+const ROUNDS: usize = 40;
+const APART: Duration = Duration::from_millis(100);
 /// Pages of receipts that are told between two rests.
 const TOGETHER: usize = 50;
 /// Pages of a session whose receipts are told again: more than a person's page shows while it stays open.
@@ -37,23 +40,45 @@ impl Desk {
         for chunk in sessions.chunks(CHUNK) {
             tips.extend(self.stores.sessions.list_tips(chunk).await?);
         }
-        let mut behind = HashMap::new();
+        let (mut behind, mut lost) = (HashMap::new(), Vec::new());
         for position in positions {
             let tip = tips.get(&position.session_id).copied().unwrap_or_default();
             if position.written >= tip {
                 continue;
             }
             let key = (position.conn, position.session_id);
-            if suspects.behind.get(&key) == Some(&position.written) {
-                self.push_missing(&position).await?;
-            }
             behind.insert(key, position.written);
+            if suspects.behind.get(&key) == Some(&position.written) {
+                lost.push(position);
+            }
+        }
+        for left in self.push_lost(lost).await? {
+            // The next look goes on from there.
+            behind.insert((left.conn, left.session_id), left.written);
         }
         suspects.behind = behind;
         Ok(())
     }
 
-    async fn push_missing(&self, position: &Position) -> Result<(), StoreFault> {
+    /// Pushes what is missing, a page to each in turn; gives those who still lack something.
+    async fn push_lost(&self, mut lost: Vec<Position>) -> Result<Vec<Position>, StoreFault> {
+        for _ in 0..ROUNDS {
+            let mut left = Vec::new();
+            for position in lost {
+                left.extend(self.push_missing(position).await?);
+            }
+            if left.is_empty() {
+                return Ok(left);
+            }
+            lost = left;
+            // What was pushed shall be written before more comes (L1).
+            tokio::time::sleep(APART).await;
+        }
+        Ok(lost)
+    }
+
+    /// Pushes a page of what is missing; the position after it if there is more.
+    async fn push_missing(&self, position: Position) -> Result<Option<Position>, StoreFault> {
         let session = self.stores.sessions.find(position.session_id).await?;
         // The position was read earlier: who lost the session meanwhile gets nothing more (A3).
         let takes_part = session.is_some_and(|session| {
@@ -64,22 +89,24 @@ impl Desk {
         // A supervisor who looks on has lost nothing (A3).
         let looks_on = self.watchers.is_watching(position.conn, position.session_id);
         if !takes_part && !looks_on {
-            return Ok(());
+            return Ok(None);
         }
         metrics::counter!("kefu_healed_total").increment(1);
         let window = Window::After(position.written);
         let page =
             self.stores.messages.history(position.session_id, window, PageLimit::MAX).await?;
+        let last = page.items.last().map(|message| message.seq);
         for message in page.items {
             // A position does not say on which side its connection is: the sender's key is left out.
             let push = Push::Message { message: Arc::new(message), attempt: 1, own: false };
             if looks_on {
                 self.connections.push_one(position.conn, &push).await;
-            } else if !self.push_to_position(position, &push).await {
-                return Ok(());
+            } else if !self.push_to_position(&position, &push).await {
+                return Ok(None);
             }
         }
-        Ok(())
+        let last = last.filter(|_| page.has_more);
+        Ok(last.map(|written| Position { written, ..position }))
     }
 
     /// Tells again how the messages of everybody here stand, the newest first: the word of a receipt is said once,

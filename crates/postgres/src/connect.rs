@@ -11,11 +11,6 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 /// that it is broken.
 const TESTED_AFTER: Duration = Duration::from_secs(1);
 
-/// Set once on each connection where statements are kept prepared (ADR 0019): a plan is made once, by
-/// index even if its table was empty then, and never compiled. Planning anew took longer than running.
-const PLANS: &str =
-    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
-
 /// How wide a store is, and how patient.
 #[derive(Debug, Clone)]
 pub struct PgOptions {
@@ -74,16 +69,7 @@ impl PgOptions {
             .extra_float_digits(None)
             .statement_cache_capacity(self.statement_cache)
             .application_name("kefu");
-        let keeps_plans = self.statement_cache > 0;
         PgPoolOptions::new()
-            .after_connect(move |connection, _| {
-                Box::pin(async move {
-                    if keeps_plans {
-                        sqlx::raw_sql(PLANS).execute(connection).await?;
-                    }
-                    Ok(())
-                })
-            })
             .max_connections(self.max_connections)
             .min_connections(1)
             .acquire_timeout(self.acquire_timeout)

@@ -59,12 +59,8 @@ impl SessionSearch for PgSessionSearch {
         limit: PageLimit,
     ) -> Result<Page<Session>, StoreFault> {
         let list = list_query(filter, before, limit);
-        // How rare the words are decides where to begin.
-        let found = match filter.query {
-            Some(_) => self.0.read_planned(list).await?,
-            None => self.0.read(list).await?,
-        };
-        Ok(Page::from_overfetched(rows::domain::<session::Entity, _>(found)?, limit))
+        let found = rows::committed::<session::Entity, _>(&self.0, list).await?;
+        Ok(Page::from_overfetched(found, limit))
     }
 
     async fn list_last(

@@ -16,8 +16,6 @@ use crate::worker::{Held, holds};
 
 /// Tries of one transaction that others keep in the way of.
 const ATTEMPTS: u32 = 5;
-/// Until the transaction ends.
-const PLAN_ANEW: &str = "SET LOCAL plan_cache_mode = force_custom_plan";
 
 /// What happens inside one transaction. Runs again after a conflict.
 pub(crate) trait Work: Sync {
@@ -213,17 +211,6 @@ impl Database {
         // Describing and running an unnamed statement are two messages, between which a pooler may
         // change the connection, except inside a transaction.
         self.begin(Held::Unchecked).await?.query(query).await
-    }
-
-    /// As [`Self::read`], for what the values of its parameters decide how to look for (ADR 0019).
-    pub(crate) async fn read_planned(&self, query: Query<'_>) -> Result<Vec<PgRow>, Failure> {
-        let read = async {
-            let mut transaction = self.begin(Held::Unchecked).await?;
-            transaction.execute(sqlx::query(PLAN_ANEW)).await?;
-            transaction.query(query).await
-        };
-        let read = tokio::time::timeout(self.options.answer_timeout, read);
-        read.await.map_err(|_| Failure::Silent)?
     }
 
     /// A connection outside any transaction. Only where statements are kept prepared: an unnamed one is

@@ -196,6 +196,22 @@ async fn what_stayed_behind_between_two_looks_is_pushed_without_anybodys_key() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_far_behind_is_caught_up_at_one_look() {
+    let scene = Scene::start().sweeping();
+    let session = scene.talking().await;
+    for number in 1..=130 {
+        let message = scene.say(&visitor("u1"), 1, session, &number.to_string()).await;
+        scene.acknowledge(&agent("a1"), &message).await;
+    }
+    idle().await;
+    scene.people.log().clear();
+    place(&scene, session, 7);
+    pass(21.0).await;
+    let healed: Vec<_> = healed(&scene).into_iter().map(|(seq, _)| seq).collect();
+    assert_eq!(healed, (8..=130).collect::<Vec<_>>(), "M5: in order, to the end");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_moves_or_is_up_to_date_is_left_alone() {
     let scene = Scene::start().sweeping();
     let session = three_delivered(&scene).await;
