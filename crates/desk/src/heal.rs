@@ -79,6 +79,10 @@ impl Desk {
 
     /// Pushes a page of what is missing; the position after it if there is more.
     async fn push_missing(&self, position: Position) -> Result<Option<Position>, StoreFault> {
+        // Gone between two pages: what is stored waits for them (M4).
+        if !self.connections.holds(&position.person) {
+            return Ok(None);
+        }
         let session = self.stores.sessions.find(position.session_id).await?;
         // The position was read earlier: who lost the session meanwhile gets nothing more (A3).
         let takes_part = session.is_some_and(|session| {

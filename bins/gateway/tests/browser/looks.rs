@@ -10,6 +10,10 @@ use super::page::Page;
 use super::people::{Visitor, agent};
 use super::support::{Server, ServerBuilder};
 
+/// The console's dialogs, each behind what opens it.
+const DIALOGS: [(&str, &str); 3] =
+    [("canned-open", "canned-dialog"), ("help-open", "help-dialog"), ("palette-open", "palette")];
+
 async fn busy_desk(driver: &Driver, server: &Server, size: (u32, u32)) -> Result<(Page, Visitor)> {
     let anna = agent(driver, server, "Anna", size).await?;
     anna.fill("cap", "2").await?;
@@ -60,11 +64,7 @@ async fn at_320_pixels_every_pane_is_reached_and_nothing_is_cut_off() -> Result<
     anna.click("to-talk").await?;
     anna.click("back").await?;
     anna.until(r#"shown("search") && shown("session") && !shown("composer")"#).await?;
-    for (open, dialog) in [
-        ("canned-open", "canned-dialog"),
-        ("help-open", "help-dialog"),
-        ("palette-open", "palette"),
-    ] {
+    for (open, dialog) in DIALOGS {
         anna.click(open).await?;
         anna.until(&format!(r#"$("{dialog}").open"#)).await?;
         fits(&anna, dialog).await?;
@@ -102,11 +102,7 @@ async fn axe_finds_nothing_serious_on_the_console_in_light_dark_and_narrow() -> 
     for dark in [false, true] {
         anna.dark(dark).await?;
         is_accessible(&anna).await.context("the desk")?;
-        for (open, dialog) in [
-            ("canned-open", "canned-dialog"),
-            ("help-open", "help-dialog"),
-            ("palette-open", "palette"),
-        ] {
+        for (open, dialog) in DIALOGS {
             anna.click(open).await?;
             anna.until(&format!(r#"$("{dialog}").open"#)).await?;
             is_accessible(&anna).await.context(dialog)?;
